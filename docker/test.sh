@@ -122,7 +122,7 @@ compose() {
 }
 
 find_image() {
-  image=${HEAPROOTS_NEO4J_IMAGE:-neo4j:$("$python" -c 'from ingest.settings import Settings; print(Settings().neo4j_version)')}
+  image=${HEAPROOTS_NEO4J_IMAGE:-neo4j:$("$python" -c 'from ingest.system.settings import Settings; print(Settings().neo4j_version)')}
   docker image inspect "$image" > /dev/null 2>&1 ||
     timeout 600 docker pull --quiet "$image" > "$work/pull.log" 2>&1 ||
     { loud "the Docker tests did NOT run: the engine has no image $image, and it cannot

@@ -9,7 +9,7 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     # Until `interrupts.install`, Ctrl-C ends the process without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from ingest import interrupts
+from ingest.system import interrupts
 
 
 def main() -> None:

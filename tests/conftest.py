@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.places import places
 from ingest.progress import silent
 from ingest.server.launch import archive_flags
+from ingest.system.places import places
 from tests.deep import PROFILE
 from tests.quick import QUICK, quick_configuration, quick_flags
 
@@ -167,7 +167,7 @@ def neo4j_target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 def _embedded(folder: Path) -> Iterator[Target]:
     from ingest.server.embedded import EmbeddedServer
     from ingest.server.target import Target
-    from ingest.settings import settings
+    from ingest.system.settings import settings
     from tests.summary import note_use
 
     share_jars(folder)

@@ -12,8 +12,8 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.cli import _COMMANDS, main
-from ingest.command_line import quoted
 from ingest.readers.gclog.example import example_gclog
+from ingest.words.command_line import quoted
 from tests.dumps.fleet import write_fleet
 from tests.dumps.hprof import OBJECT, jdk
 from tests.dumps.nettrace import NetTrace

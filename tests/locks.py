@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.server import artifacts
-from ingest.settings import settings
+from ingest.system.settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,8 +2,8 @@
 
 Whoever installs a package that has them waits for no compiler. They are compiled for
 any processor of this kind, for this Python and these versions of numpy and numba; see
-`ingest.kernel_cache`. Which types of arguments kernels have is found by reading small
-dumps of each format, and asking about them.
+`ingest.arrays.kernel_cache`. Which types of arguments kernels have is found by reading
+small dumps of each format, and asking about them.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def _forget_unused() -> int:
     """
     from importlib import import_module
 
-    from ingest.kernel_cache import folder_name
-    from ingest.precompile import write_list
+    from ingest.arrays.kernel_cache import folder_name
+    from ingest.arrays.precompile import write_list
 
     root = _FOLDER.parent
     used = {}

@@ -125,7 +125,7 @@ def _wait_for_background(python: Path) -> None:
     """Wait until all kernels are compiled that another process compiles."""
     for one in psutil.process_iter(["cmdline"]):
         line = one.info["cmdline"] or []
-        if line[-1:] == ["ingest.precompile"] and line[0] == str(python):
+        if line[-1:] == ["ingest.arrays.precompile"] and line[0] == str(python):
             one.wait(900)
 
 

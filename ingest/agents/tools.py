@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ingest.agents.answer import Page, quoted
-from ingest.command_line import command
 from ingest.errors import BadParameter, IngestError, UnknownDump
 from ingest.progress import silent
 from ingest.readers import probe, stem
-from ingest.text import counted
+from ingest.words.command_line import command
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -186,7 +186,7 @@ class Tools:
             IngestError: it cannot be opened, or was not to be started.
         """
         from ingest.database.store import Store, running_target
-        from ingest.settings import settings
+        from ingest.system.settings import settings
 
         if self._store is None:
             is_own = self.connection[0] is not None

@@ -28,18 +28,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import fetch, kernel
+from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.heap.read_options import StrengthPolicy
-from ingest.memory import in_halves
 from ingest.runtimes import named
+from ingest.system.memory import in_halves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Bytes, Ints, Starts
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Starts
     from ingest.heap.graph import HeapGraph
 
 ROOT = -1

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.compiled import fetch, kernel
+from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import starts_type
-from ingest.memory import beside, in_halves
+from ingest.system.memory import beside, in_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.compiled import Ints, Longs, Starts
+    from ingest.arrays.compiled import Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
 
 

@@ -46,7 +46,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from ingest.runtimes import RUNTIMES
-from ingest.text import without_assemblies
+from ingest.words.text import without_assemblies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -25,11 +25,11 @@ from ingest.analysis.fingerprints import (
     normalised_reference,
 )
 from ingest.analysis.types import count_by, sum_by
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import RootKind
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Bytes, Ints, Longs
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs
     from ingest.heap.graph import HeapGraph
 
 

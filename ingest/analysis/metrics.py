@@ -23,19 +23,19 @@ from ingest.analysis.preorder import preorder_of
 from ingest.analysis.tracking import allocation_at, allocation_of, trace_back
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import sum_by_type, type_references
-from ingest.array_files import folder_for, in_file
-from ingest.compiled import kernel
+from ingest.arrays.array_files import folder_for, in_file
+from ingest.arrays.compiled import kernel
+from ingest.arrays.spill import NEVER
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import StrengthPolicy
-from ingest.memory import beside
 from ingest.progress import silent
-from ingest.spill import NEVER
+from ingest.system.memory import beside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.tracking import Origins
-    from ingest.compiled import Bools, Bytes, Ints
+    from ingest.arrays.compiled import Bools, Bytes, Ints
     from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
 
@@ -157,7 +157,7 @@ def analyse(
         origins: Whether to trace objects back through the history; takes time in
             proportion to objects times collections.
         policy: Which weaker references hold their target.
-        spill: Folder of such files; see `ingest.spill.can_start`.
+        spill: Folder of such files; see `ingest.arrays.spill.can_start`.
     """
     folder = folder_for(spill, graph.object_id)
     stage, steps = "analyse", 4

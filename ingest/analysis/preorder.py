@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import fetch, kernel
+from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import NO_TYPE
-from ingest.memory import beside, in_halves
+from ingest.system.memory import beside, in_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.dominators import DepthFirstSearch, DominatorTree
-    from ingest.compiled import Ints, Longs, Starts
+    from ingest.arrays.compiled import Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
 
 _AHEAD = 8

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.compiled import fetch, kernel
+from ingest.arrays.compiled import fetch, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.compiled import Bytes, Ints
+    from ingest.arrays.compiled import Bytes, Ints
 
 _AHEAD = 16
 """Steps of a loop between asking for an entry of a column and using it."""

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.values import ValueKind
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs
     from ingest.heap.values import ObjectValues
 
 _UTF16 = int(ValueKind.UTF16)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.history import OLDEST, UNKNOWN
 from ingest.progress import silent
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Ints, Longs
+    from ingest.arrays.compiled import Ids, Ints, Longs
     from ingest.heap.history import Allocations, Survival
     from ingest.progress import Progress
 

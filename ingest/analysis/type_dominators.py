@@ -35,12 +35,12 @@ import numpy as np
 
 from ingest.analysis.dominators import sum_retained
 from ingest.analysis.types import type_classes
-from ingest.compiled import fetch, kernel
-from ingest.memory import in_halves
+from ingest.arrays.compiled import fetch, kernel
+from ingest.system.memory import in_halves
 
 if TYPE_CHECKING:
     from ingest.analysis.preorder import Preorder
-    from ingest.compiled import Bools, Ids, Ints, Longs, Number, Starts
+    from ingest.arrays.compiled import Bools, Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
 
 NONE = -1

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.compiled import fetch, kernel
-from ingest.memory import in_halves
+from ingest.arrays.compiled import fetch, kernel
+from ingest.system.memory import in_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ids, Ints, Longs, Number, Starts
+    from ingest.arrays.compiled import Bools, Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
 
 

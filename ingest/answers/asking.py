@@ -21,8 +21,8 @@ from ingest.errors import QueryError
 from ingest.progress import silent
 from ingest.queries.answer import Answer
 from ingest.queries.library import find
-from ingest.text import printable
-from ingest.type_names import Subject, find_subject
+from ingest.words.text import printable
+from ingest.words.type_names import Subject, find_subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -176,7 +176,7 @@ class OpenedDump:
         return answers
 
     def find_subject(self, text: str, kind: str = "") -> Subject:
-        """Find what ``text`` names; see `ingest.type_names.find_subject`.
+        """Find what ``text`` names; see `ingest.words.type_names.find_subject`.
 
         Raises:
             NotFound: nothing in the dump is called that, or several types are.

@@ -9,7 +9,7 @@ import polars as pl
 
 from ingest.answers.of_holders import fitting, references_from
 from ingest.answers.view import limit_of, numbered
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.answers.view import HeapView, Row
-    from ingest.compiled import Ints, Longs
+    from ingest.arrays.compiled import Ints, Longs
     from ingest.queries.library import Value
 
 _KEY = "(key)"

@@ -21,8 +21,8 @@ from ingest.answers.view import (
     limit_of,
     row_of,
 )
-from ingest.compiled import kernel
-from ingest.memory import in_halves
+from ingest.arrays.compiled import kernel
+from ingest.system.memory import in_halves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.distances import ReferenceColumns
     from ingest.answers.view import HeapView, Row
-    from ingest.compiled import Bytes, Ints
+    from ingest.arrays.compiled import Bytes, Ints
     from ingest.queries.library import Value
 
 _LONGEST = 8

@@ -9,8 +9,8 @@ import polars as pl
 
 from ingest.answers.of_holders import edges, fitting
 from ingest.answers.view import limit_of, numbered
-from ingest.compiled import fetch, kernel
-from ingest.memory import in_halves
+from ingest.arrays.compiled import fetch, kernel
+from ingest.system.memory import in_halves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.distances import ReferenceColumns
     from ingest.answers.view import HeapView, Row
-    from ingest.compiled import Bools, Ints, Longs, Numbers
+    from ingest.arrays.compiled import Bools, Ints, Longs, Numbers
     from ingest.queries.library import Value
 
 _LIST = r"System[.](Object|Delegate)\[].*"

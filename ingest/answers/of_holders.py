@@ -10,7 +10,7 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT
 from ingest.answers.view import limit_of, whole
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.distances import ReferenceColumns
     from ingest.answers.view import HeapView, Row
-    from ingest.compiled import Longs
+    from ingest.arrays.compiled import Longs
     from ingest.queries.library import Value
 
 _STATIC, _UNKNOWN = "static", "(unknown)"

@@ -17,8 +17,8 @@ from ingest.answers.view import (
     numbered,
     row_of,
 )
-from ingest.compiled import kernel
-from ingest.memory import in_halves
+from ingest.arrays.compiled import kernel
+from ingest.system.memory import in_halves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.distances import ReferenceColumns
     from ingest.answers.view import HeapView, Row
-    from ingest.compiled import Bytes, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bytes, Ints, Longs, Starts
     from ingest.queries.library import Value
 
 

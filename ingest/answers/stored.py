@@ -10,9 +10,9 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.answers.view import HeapView
-from ingest.compiled import fetch, kernel
+from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
-from ingest.memory import in_halves
+from ingest.system.memory import in_halves
 from ingest.tables.stored_heap import starts_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ints
+    from ingest.arrays.compiled import Bools, Ints
     from ingest.tables.mapping import Tables
 
 _MANY_ROWS = 1 << 20

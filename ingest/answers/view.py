@@ -13,9 +13,9 @@ from ingest.analysis.distances import (
     UNREACHABLE,
     ReferenceColumns,
 )
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
-from ingest.memory import in_halves
+from ingest.system.memory import in_halves
 from ingest.tables.heap_tables import SLICE_ROWS
 from ingest.tables.stored_heap import starts_of
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bytes, Ints, Longs, Starts
     from ingest.queries.library import Value
     from ingest.tables.mapping import Tables
 

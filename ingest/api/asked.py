@@ -13,7 +13,7 @@ from ingest.queries.library import find, same_in_library
 from ingest.reports.about import About
 from ingest.reports.html import QuerySource
 from ingest.runtimes import named
-from ingest.text import Captions
+from ingest.words.text import Captions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ingest.database.store import Store
     from ingest.progress import Progress
     from ingest.queries.library import Query
-    from ingest.type_names import Subject
+    from ingest.words.type_names import Subject
 
     Queries = Mapping[str, Mapping[str, str]]
 

@@ -9,10 +9,10 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ingest.api.reading import ReadingOptions, keepers_for, read_options
-from ingest.command_line import command
 from ingest.dumps import Opener
 from ingest.errors import BadParameter, DumpError
 from ingest.progress import silent
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     import polars as pl
@@ -423,7 +423,7 @@ def export(
         ['README.md', 'allocation_sites.parquet']
     """
     from ingest import __version__
-    from ingest.settings import settings
+    from ingest.system.settings import settings
     from ingest.tables.export import export as write
     from ingest.tables.export_format import ExportFormat
 

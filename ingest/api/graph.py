@@ -9,16 +9,16 @@ from ingest.api.asked import AskedStore, spelled
 from ingest.api.reading import ReadingOptions, read_options
 from ingest.api.shown import Report, Why, frame_of
 from ingest.progress import silent
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     import polars as pl
 
+    from ingest.database.loading import Receipt
     from ingest.database.store import Store
     from ingest.database.writing import Via
-    from ingest.pipeline import Receipt
     from ingest.progress import Progress
     from ingest.queries.answer import Answer
     from ingest.queries.library import Query, Value
@@ -64,8 +64,8 @@ class Graph:
             DumpError: it cannot be read.
             StoreError: the server refused, or the name is taken.
         """
+        from ingest.database.loading import Loader
         from ingest.database.writing import Via
-        from ingest.pipeline import Loader
 
         loader = Loader(
             self._store,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from ingest.arrays.spill import NEVER
 from ingest.dumps import Opener, is_file
 from ingest.errors import BadParameter
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.progress import silent
-from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
     """
     from ingest.heap.redaction import Redaction
     from ingest.runtimes import RUNTIMES
-    from ingest.settings import settings
+    from ingest.system.settings import settings
 
     if unknown := sorted(given.keys() - ReadingOptions.__annotations__.keys()):
         known = ", ".join(ReadingOptions.__annotations__)
@@ -127,7 +127,7 @@ def memory_limit(given: int | str | None) -> int | None:
     Raises:
         BadParameter: ``given`` is no size.
     """
-    from ingest.memory import available_bytes
+    from ingest.system.memory import available_bytes
 
     if given is None:
         return available_bytes() * 19 // 20  # others need a little too

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from ingest.api.asked import Asked, AskedFile
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ingest.queries.answer import Answer
     from ingest.reports.about import About
     from ingest.reports.html import QuerySource
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
 _CELL, _TALL_CELL = 560, 760
 """Heights in a notebook, pixels."""

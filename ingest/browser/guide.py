@@ -15,20 +15,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from ingest.command_line import command
 from ingest.queries.library import Value, find, own_query
 from ingest.reports.leaks import next_of, notes_of, origin
 from ingest.reports.render import cell
 from ingest.reports.suspects import SMALLER, no_suspects
 from ingest.runtimes import named
 from ingest.runtimes.base import TypeClass
-from ingest.text import printable_lines
+from ingest.words.command_line import command
+from ingest.words.text import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ingest.queries.answer import Answer
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
     Ask = Callable[[Mapping[str, Mapping[str, str]]], dict[str, Answer]]
 

@@ -38,9 +38,9 @@ from ingest.capture.seccomp import check_filters
 from ingest.capture.untrusted import UntrustedFolder, temporary_folder_of
 from ingest.capture.workplace import work_folder
 from ingest.errors import CaptureError
-from ingest.files import check_writable, output_file
 from ingest.progress import silent
-from ingest.text import human_bytes, printable
+from ingest.system.files import check_writable, output_file
+from ingest.words.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from ingest.capture.completeness import check_captured
 from ingest.capture.processes import safe_name
 from ingest.capture.vm_service import connected, short
 from ingest.errors import CaptureError
-from ingest.files import check_writable, output_file
 from ingest.progress import silent
+from ingest.system.files import check_writable, output_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

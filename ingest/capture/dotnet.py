@@ -28,18 +28,18 @@ from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
 from ingest.capture.processes import check_answers, safe_name
 from ingest.errors import CaptureError
-from ingest.files import check_writable, output_file
 from ingest.progress import silent
 from ingest.readers.dotnet.gc_events import PROVIDER
-from ingest.text import counted
+from ingest.system.files import check_writable, output_file
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from contextlib import AbstractContextManager
 
     from ingest.capture.dotnet_ipc import Session
-    from ingest.files import OutputFile
     from ingest.progress import Progress
+    from ingest.system.files import OutputFile
 
 SUFFIX = ".nettrace"
 BUFFER_MIB = 1024

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from ingest.capture import QUIET_S
 from ingest.capture.web_socket import open_socket
 from ingest.errors import CaptureError
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

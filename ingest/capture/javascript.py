@@ -34,9 +34,9 @@ from ingest.capture.processes import (
     user_of,
 )
 from ingest.errors import CaptureError
-from ingest.files import check_writable, output_file
 from ingest.progress import silent
-from ingest.text import human_bytes
+from ingest.system.files import check_writable, output_file
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

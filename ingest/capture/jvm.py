@@ -24,9 +24,9 @@ from ingest.capture.processes import PROC, check_answers, safe_name
 from ingest.capture.untrusted import UntrustedFolder
 from ingest.capture.workplace import work_folder
 from ingest.errors import CaptureError
-from ingest.files import check_writable, output_file, publish
 from ingest.progress import silent
-from ingest.text import printable
+from ingest.system.files import check_writable, output_file, publish
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest import interrupts
 from ingest.capture.jvm_processes import LIBRARY
 from ingest.capture.processes import (
     LOOK,
@@ -40,6 +39,7 @@ from ingest.capture.processes import (
     status_of,
 )
 from ingest.errors import CaptureError
+from ingest.system import interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

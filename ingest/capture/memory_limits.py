@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ingest.capture.elf import PROC
 from ingest.errors import CaptureError
-from ingest.text import human_bytes
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ingest.command_line import command
 from ingest.errors import CaptureError
-from ingest.text import human_bytes, human_seconds
+from ingest.words.command_line import command
+from ingest.words.text import human_bytes, human_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.capture import web_socket
 from ingest.errors import CaptureError
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ingest import interrupts
 from ingest.capture.jvm_attach import acting_as
 from ingest.capture.processes import PROC
 from ingest.errors import CaptureError
+from ingest.system import interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

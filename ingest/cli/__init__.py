@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest import __version__, spill
+from ingest import __version__
+from ingest.arrays import spill
+from ingest.arrays.compiled import compilations_reported
 from ingest.cli import (
     ask,
     browse,
@@ -38,9 +40,8 @@ from ingest.cli.bars import CompilationNotice, notice
 from ingest.cli.examples import examples
 from ingest.cli.options import expanded
 from ingest.cli.panels import CommandPanel, PanelCommand, PanelGroup
-from ingest.compiled import compilations_reported
 from ingest.errors import IngestError, NotEnoughMemory
-from ingest.memory import return_large_arrays
+from ingest.system.memory import return_large_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,8 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _say(message: str) -> None:
-    from ingest.colours import are_wanted, red
-    from ingest.text import printable
+    from ingest.words.colours import are_wanted, red
+    from ingest.words.text import printable
 
     text = f"{red('error:', sys.stderr)} {printable(message)}"
     with suppress(OSError):

@@ -22,7 +22,7 @@ from ingest.cli.options import (
 )
 from ingest.errors import BadParameter, QueryError
 from ingest.reports.render import OutputFormat
-from ingest.text import printable
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ingest.text import human_bytes, human_seconds, printable
+from ingest.words.text import human_bytes, human_seconds, printable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tqdm import tqdm
 
-    from ingest.kernel_cache import Compilation
+    from ingest.arrays.kernel_cache import Compilation
 
 _DELAY_S = 0.5
 """A shorter stage has no line."""
@@ -264,7 +264,7 @@ class CompilationNotice:
                 SCREEN.begin(Stage(_COMPILE))
 
     def _say(self, obstacle: str, *, shown: bool) -> None:
-        from ingest.precompile import is_first
+        from ingest.arrays.precompile import is_first
 
         if obstacle:
             # In each run: what cannot be stored is compiled again.

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest import interrupts
 from ingest.cli.bars import Bars, notice
 from ingest.cli.options import (
     AsJson,
@@ -22,8 +21,9 @@ from ingest.cli.options import (
     DumpName,
     complete_query,
 )
-from ingest.files import write_private
-from ingest.places import places
+from ingest.system import interrupts
+from ingest.system.files import write_private
+from ingest.system.places import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

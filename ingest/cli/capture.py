@@ -13,8 +13,8 @@ from ingest.capture import EVERY_S, TIMEOUT_S, WHOLE_S
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
 from ingest.cli.options import AsJson, usage_errors
-from ingest.command_line import command
-from ingest.text import counted, human_bytes, printable
+from ingest.words.command_line import command
+from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import AnyDumps, Connection, Reading, keepers_of, usage_errors
 from ingest.errors import FINDINGS, INCOMPLETE
-from ingest.files import check_writable, output_file
+from ingest.system.files import check_writable, output_file
 
 
 class CheckFormat(StrEnum):

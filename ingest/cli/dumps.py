@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ingest import interrupts
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AllDumps,
@@ -21,15 +20,16 @@ from ingest.cli.options import (
     LoadedDump,
     Reading,
 )
-from ingest.command_line import command
 from ingest.database.writing import Via
 from ingest.errors import DumpError, UnknownDump
-from ingest.text import counted, human_bytes, human_seconds, local_time, printable
+from ingest.system import interrupts
+from ingest.words.command_line import command
+from ingest.words.text import counted, human_bytes, human_seconds, local_time, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ingest.pipeline import Loader, Receipt
+    from ingest.database.loading import Loader, Receipt
     from ingest.tables.heap_tables import HeapTables
 
 
@@ -75,7 +75,7 @@ def load(
     options = reading.options()
     if all_dumps and options.part is not None:
         raise typer.BadParameter("use only one of --all-dumps and --part")
-    from ingest.pipeline import Loader
+    from ingest.database.loading import Loader
     from ingest.readers import probe
     from ingest.readers.digests import Digests
 

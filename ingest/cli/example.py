@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ingest.cli.options import AsJson
-from ingest.files import output_file
+from ingest.system.files import output_file
 
 
 def example(

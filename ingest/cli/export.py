@@ -11,7 +11,7 @@ import typer
 from ingest.cli.bars import Bars
 from ingest.cli.options import AsJson, DumpFile, Reading
 from ingest.tables.export_format import ExportFormat
-from ingest.text import counted, printable
+from ingest.words.text import counted, printable
 
 
 def export(

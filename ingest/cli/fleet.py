@@ -16,10 +16,10 @@ from ingest.cli.fleet_store import FleetDir
 from ingest.cli.options import AsJson, Format, Output, Reading, expanded
 from ingest.cli.panels import PanelCommand
 from ingest.cli.report import ReportFormat
-from ingest.command_line import command
 from ingest.fleet.engines import Engine
 from ingest.reports.render import OutputFormat
-from ingest.text import counted, printable
+from ingest.words.command_line import command
+from ingest.words.text import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,7 +210,7 @@ def _processors() -> int:
 
 
 def _free_bytes() -> int:
-    from ingest.memory import available_bytes
+    from ingest.system.memory import available_bytes
 
     return available_bytes() * 3 // 4
 

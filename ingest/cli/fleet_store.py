@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from ingest import interrupts
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
     AsJson,
     Connection,
 )
-from ingest.command_line import command
 from ingest.database.writing import Via
 from ingest.heap.read_options import ReadOptions
+from ingest.system import interrupts
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.pipeline import Loader, Receipt
+    from ingest.database.loading import Loader, Receipt
 
 FleetDir = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
 
@@ -72,11 +72,11 @@ def load(
     Exit 5: the condition is wrong. Exit 9: there is no such dump.
     """
     from ingest.cli.dumps import write_receipt
+    from ingest.database.loading import Loader
     from ingest.errors import UnknownDump
     from ingest.fleet.questions import Fleet
     from ingest.fleet.stored import FleetTables, are_kept, require_all
     from ingest.fleet.workplace import FleetFolder
-    from ingest.pipeline import Loader
 
     if not names and where is None:
         raise typer.BadParameter("name dumps, or choose some with --where")
@@ -160,7 +160,7 @@ def graph(
     """
     from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
     from ingest.fleet.questions import Fleet, FleetGraphRows
-    from ingest.text import counted, human_seconds
+    from ingest.words.text import counted, human_seconds
 
     if (folder is None) is not drop:
         raise typer.BadParameter("name the fleet's folder, or --drop, not both")

@@ -73,8 +73,8 @@ def mcp(
         if not folder.is_dir():
             raise typer.BadParameter(f"{folder} is no folder", param_hint="--allow")
     from ingest.agents.tools import Tools
-    from ingest.command_line import install_command
     from ingest.errors import IngestError
+    from ingest.words.command_line import install_command
 
     tools = Tools(
         allowed=[folder.resolve() for folder in allow or [Path()]],

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ingest.arrays.spill import AUTO
 from ingest.cli.panels import OptionPanel
-from ingest.files import check_writable, output_file
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.reports.render import OutputFormat
-from ingest.spill import AUTO
+from ingest.system.files import check_writable, output_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ def _complete_dump(incomplete: str) -> list[str]:
     from ingest.database.dump_list import list_dumps
     from ingest.database.store import running_target
     from ingest.errors import IngestError
-    from ingest.settings import settings
+    from ingest.system.settings import settings
 
     try:
         target = running_target(settings())
@@ -480,7 +480,7 @@ def asked_dump(
         BadParameter: both are named, or options of reading are given for none.
     """
     from ingest.api.asked import AskedFile, AskedStore
-    from ingest.memory import beside
+    from ingest.system.memory import beside
 
     if in_file is None:
         if reading != Reading():

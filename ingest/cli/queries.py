@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.options import AsJson, DumpName, complete_query
-from ingest.command_line import command
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from ingest.queries.library import Query
@@ -43,7 +43,7 @@ def queries(
     """
     from ingest.queries.library import find, library, search
     from ingest.reports.catalogue import by_group, by_rank, describe
-    from ingest.text import printable
+    from ingest.words.text import printable
 
     known = library()
     if words and len(words) == 1 and words[0] in known:
@@ -122,7 +122,7 @@ def _unanswerable(
     from ingest.database.needs import unmet
     from ingest.database.store import running_target
     from ingest.errors import IngestError, UnknownDump
-    from ingest.settings import settings
+    from ingest.system.settings import settings
 
     try:
         target = running_target(settings())

@@ -13,7 +13,7 @@ import typer
 
 from ingest.cli.examples import examples
 from ingest.cli.options import AsJson
-from ingest.command_line import command
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ def _server(**overrides: int | None) -> EmbeddedServer:
     from dataclasses import replace
 
     from ingest.server.embedded import EmbeddedServer
-    from ingest.settings import settings
+    from ingest.system.settings import settings
 
     given = {name: value for name, value in overrides.items() if value is not None}
     return EmbeddedServer(replace(settings(), **given))  # type: ignore[arg-type]
@@ -106,7 +106,7 @@ def status(
     ] = False,
 ) -> None:
     """Show whether the embedded Neo4j runs, where, and how large it is."""
-    from ingest.text import human_bytes
+    from ingest.words.text import human_bytes
 
     server = _server()
     facts = _facts(server, show_password=show_password)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import AsJson, DumpFile, Format, Reading
-from ingest.command_line import command
 from ingest.queries.answer import Answer
 from ingest.reports.render import OutputFormat
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from ingest.heap.graph import GarbageCollection

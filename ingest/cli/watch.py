@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ingest import interrupts
 from ingest.cli.bars import notice
 from ingest.cli.options import AsJson, Reading
-from ingest.files import replaced_file
-from ingest.text import printable
+from ingest.system import interrupts
+from ingest.system.files import replaced_file
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from typing import Any
@@ -82,7 +82,7 @@ def watch(
     from ingest.fleet.add import Workers
     from ingest.fleet.sources import LabelPattern
     from ingest.fleet.watch import Watch, in_a_line, in_json
-    from ingest.memory import available_bytes
+    from ingest.system.memory import available_bytes
 
     options = reading.options()
     if reading.max_memory is None:  # the worker has a limit of its own

@@ -20,7 +20,7 @@ from ingest.cli.options import (
     notify,
     write_file,
 )
-from ingest.files import check_writable
+from ingest.system.files import check_writable
 
 
 def why(

@@ -28,7 +28,7 @@ from ingest.compare.lives import Lives, lives, why_unknown
 from ingest.compare.paths import PathTree, is_unsure, moved, path_tree
 from ingest.errors import IngestError
 from ingest.heap.graph import MISSING_TYPE_NAME
-from ingest.text import namespace_of
+from ingest.words.text import namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

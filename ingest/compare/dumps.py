@@ -22,7 +22,7 @@ from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.runtimes import named
 from ingest.tables.schema import table
-from ingest.text import Captions
+from ingest.words.text import Captions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.compare.dumps import ComparedDump
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
     Flags = NDArray[np.bool_]
 

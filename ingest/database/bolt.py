@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 import numpy as np
 import polars as pl
 
-from ingest import interrupts
 from ingest.database import claims, cleaner, links
 from ingest.database.indexes import (
     drop_late_indexes,
@@ -44,6 +43,7 @@ from ingest.database.indexes import (
 )
 from ingest.errors import StoreError
 from ingest.progress import silent
+from ingest.system import interrupts
 from ingest.tables.mapping import (
     END,
     START,

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, cast
 
 import filelock
 
-from ingest import interrupts
 from ingest.database.claims import WrittenDump, is_left_over
 from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
@@ -36,10 +35,11 @@ from ingest.database.importer import end_importers, started_import
 from ingest.database.indexes import listed, make_all
 from ingest.database.links import link_next, told_by_ids
 from ingest.errors import Conflict, EmbeddedError, StoreError
-from ingest.files import file_lock, remove_aside
-from ingest.memory import beside
 from ingest.server.artifacts import disk_error
 from ingest.server.embedded import target_of
+from ingest.system import interrupts
+from ingest.system.files import file_lock, remove_aside
+from ingest.system.memory import beside
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.mapping import Counts, entity_estimate
@@ -54,7 +54,7 @@ from ingest.tables.schema import (
     constraint_statements,
     index_statements,
 )
-from ingest.text import human_bytes
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence

@@ -1,6 +1,7 @@
 """Whose a Dump node is: claiming one, publishing it, dropping it.
 
-A node names the process that loads or drops its dump: see `ingest.process_names`.
+A node names the process that loads or drops its dump, as
+`ingest.system.process_names` names one.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ingest.command_line import command
 from ingest.database.dump_list import dump_nodes
 from ingest.errors import (
     AlreadyLoaded,
@@ -18,10 +18,11 @@ from ingest.errors import (
     StoreError,
     UnknownDump,
 )
-from ingest.interrupts import Interrupted
-from ingest.process_names import NOBODY, is_alive, this_process
 from ingest.progress import silent
+from ingest.system.interrupts import Interrupted
+from ingest.system.process_names import NOBODY, is_alive, this_process
 from ingest.tables.schema import KEY_BITS, LABELS
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -13,19 +13,19 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from ingest import interrupts
 from ingest.database import bulk, claims
 from ingest.database.connection import connect
 from ingest.database.dump_list import dump_nodes
 from ingest.database.indexes import ensure_needed
 from ingest.database.links import link_next
-from ingest.detached import start_detached
 from ingest.errors import IngestError, StoreError
-from ingest.process_names import is_alive, this_process
 from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.server.target import Target
-from ingest.settings import settings
+from ingest.system import interrupts
+from ingest.system.detached import start_detached
+from ingest.system.process_names import is_alive, this_process
+from ingest.system.settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,6 @@ from neo4j import Query as Statement
 from neo4j import exceptions as errors
 from neo4j.auth_management import AuthManager
 
-from ingest import interrupts
 from ingest.errors import (
     AccessRefused,
     Conflict,
@@ -27,6 +26,7 @@ from ingest.errors import (
     StoreError,
 )
 from ingest.server.process import Listener
+from ingest.system import interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,11 +7,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from ingest.command_line import command
 from ingest.errors import UnknownDump
 from ingest.heap.identity import Identity
 from ingest.server.target import FIRST_QUERY
 from ingest.tables.schema import KEY_BITS
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

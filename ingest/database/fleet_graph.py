@@ -11,7 +11,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from ingest.analysis.fingerprints import rule_of
-from ingest.command_line import command
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.tables.column import TIME
@@ -23,6 +22,7 @@ from ingest.tables.fleet_graph import (
     fleet_label,
 )
 from ingest.tables.mapping import END, START, Counts
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

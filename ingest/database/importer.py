@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ingest import interrupts
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.server import launch
@@ -30,6 +29,7 @@ from ingest.server.launch import (
     temporary_flags,
 )
 from ingest.server.process import is_users_own
+from ingest.system import interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ingest.command_line import command
 from ingest.database.dump_list import warning_counts
 from ingest.runtimes import RUNTIMES
 from ingest.tables.schema import KEY_BITS
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from ingest import type_names
-from ingest.command_line import quoted
 from ingest.queries.answer import Answer, GraphPath
-from ingest.text import Captions, printable
+from ingest.words import type_names
+from ingest.words.command_line import quoted
+from ingest.words.text import Captions, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.database.dump_list import DumpInfo
     from ingest.queries.library import Query
-    from ingest.type_names import Subject
+    from ingest.words.type_names import Subject
 
 
 def ask(
@@ -130,7 +130,7 @@ def _mapping(values: dict[str, object]) -> dict[str, object]:
 def find_subject(
     database: Database, text: str, dump: DumpInfo, kind: str = ""
 ) -> Subject:
-    """Find what ``text`` names in a loaded dump: see `ingest.type_names.find_subject`.
+    """Find what ``text`` names in a loaded dump, as `find_subject` does in a file.
 
     Raises:
         NotFound: nothing in the dump is called that, or several types are.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ingest import __version__, interrupts
+from ingest import __version__
 from ingest.database import claims, dump_list
 from ingest.database.connection import connect
 from ingest.database.indexes import ensure_constraints
@@ -27,8 +27,9 @@ from ingest.progress import silent
 from ingest.server.embedded import DATABASE, EmbeddedServer, target_of
 from ingest.server.process import full_disk, is_full
 from ingest.server.target import own_target
-from ingest.settings import settings
-from ingest.text import printable
+from ingest.system import interrupts
+from ingest.system.settings import settings
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from ingest.heap.identity import Identity
     from ingest.progress import Progress
     from ingest.server.target import Target
-    from ingest.settings import Settings
+    from ingest.system.settings import Settings
     from ingest.tables.mapping import Counts, DumpTables, Tables
 
 _LEFT = "what was written of it is being removed"
@@ -197,7 +198,7 @@ class Store:
 
         Raises:
             AlreadyLoaded: another process has loaded the same file since.
-            StoreError, EmbeddedError: see `ingest.pipeline.Loader.load`.
+            StoreError, EmbeddedError: see `ingest.database.loading.Loader.load`.
         """
         from ingest.database import bulk, cleaner
         from ingest.tables import mapping

@@ -6,8 +6,8 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from ingest.command_line import command
 from ingest.errors import StoreError
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Container

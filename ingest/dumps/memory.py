@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.analysis.metrics import BYTES_PER_OBJECT, BYTES_PER_REFERENCE
+from ingest.arrays.spill import can_start
 from ingest.errors import NotEnoughMemory
 from ingest.heap.read_options import Fold
-from ingest.memory import used_bytes
 from ingest.readers import format_of
-from ingest.spill import can_start
-from ingest.text import counted, human_bytes
+from ingest.system.memory import used_bytes
+from ingest.words.text import counted, human_bytes
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from ingest.errors import IngestError
-from ingest.files import replaced_file
 from ingest.fleet.datasets import DUMPS, NO_PROGRAM
 from ingest.fleet.sources import manifest_labels, program_of, seconds_of, time_of
+from ingest.system.files import replaced_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,11 +11,11 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.command_line import install_command
 from ingest.errors import IngestError
 from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import ATTEMPTS, refuse, try_dump
 from ingest.fleet.workplace import FleetFolder, merge_batch
+from ingest.words.command_line import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

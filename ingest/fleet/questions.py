@@ -20,12 +20,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ingest.command_line import command, install_command
 from ingest.errors import IngestError, QueryError, UnknownDump, UnknownQuery
 from ingest.fleet import labels
 from ingest.fleet.datasets import DATASETS, HEAVY
 from ingest.fleet.workplace import FleetFolder, check_one_rule
 from ingest.queries.answer import Answer
+from ingest.words.command_line import command, install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

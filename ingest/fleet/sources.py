@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.command_line import install_command
 from ingest.errors import IngestError
 from ingest.readers import SUFFIXES
 from ingest.readers.source import COMPRESSION_SUFFIXES
+from ingest.words.command_line import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

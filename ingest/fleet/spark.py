@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest import __version__
-from ingest.command_line import install_command
 from ingest.errors import IngestError
 from ingest.fleet.engines import ONE_THREAD
 from ingest.fleet.task import Outcome, try_dump
 from ingest.fleet.workplace import merge_batch
+from ingest.words.command_line import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

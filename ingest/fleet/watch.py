@@ -19,7 +19,7 @@ from ingest.fleet.add import Workers, add
 from ingest.fleet.datasets import DUMPS, FAILED, INCOMPLETE, LIGHT
 from ingest.fleet.sources import find_sources, is_remote
 from ingest.fleet.workplace import FleetFolder
-from ingest.text import human_bytes, printable
+from ingest.words.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -40,9 +40,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from ingest.analysis.fingerprints import RULE_VERSION, rule_of
-from ingest.command_line import command
 from ingest.errors import IngestError
-from ingest.files import file_lock, replaced_file, temporary_folder
 from ingest.fleet.datasets import (
     DATASETS,
     DUMPS,
@@ -54,7 +52,9 @@ from ingest.fleet.datasets import (
     partition,
 )
 from ingest.fleet.sources import program_of
+from ingest.system.files import file_lock, replaced_file, temporary_folder
 from ingest.tables.parquet import as_os_errors
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import (

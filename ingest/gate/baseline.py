@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.analysis.fingerprints import RULE_VERSION, rule_of
-from ingest.command_line import command
 from ingest.errors import IngestError
-from ingest.files import output_file
 from ingest.gate.rules import user_toml
-from ingest.text import printable
+from ingest.system.files import output_file
+from ingest.words.command_line import command
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -36,8 +36,8 @@ from ingest.heap.graph import RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import Paths
 from ingest.suspects.words import Words
-from ingest.text import counted, human_bytes
-from ingest.type_names import hint
+from ingest.words.text import counted, human_bytes
+from ingest.words.type_names import hint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ingest.gate.trend import Trend
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.holders import Holder
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
     Flags = NDArray[np.bool_]
     Longs = NDArray[np.int64]

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
-from ingest.settings import read_toml
+from ingest.system.settings import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

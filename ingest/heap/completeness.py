@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.text import counted, human_bytes
+from ingest.words.text import counted, human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ import numpy as np
 from ingest.errors import InvalidGraph
 from ingest.heap.completeness import Irregularity, why_incomplete
 from ingest.runtimes import NAMES as RUNTIME_NAMES
-from ingest.text import Captions
+from ingest.words.text import Captions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

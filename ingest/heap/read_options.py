@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.spill import NEVER
+from ingest.arrays.spill import NEVER
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph, Part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ingest.text import Captions
+from ingest.words.text import Captions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

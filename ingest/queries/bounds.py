@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

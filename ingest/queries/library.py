@@ -31,8 +31,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.command_line import command
 from ingest.errors import BadParameter, QueryError, UnknownQuery
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import DumpError, UnknownFormat
 from ingest.heap.read_options import ReadOptions
-from ingest.memory import trim
 from ingest.readers import (
     clrprofiler,
     dart,
@@ -31,6 +30,7 @@ from ingest.readers.base import (
 )
 from ingest.readers.source import COMPRESSION_SUFFIXES, STDIN
 from ingest.readers.unsupported import recognised
+from ingest.system.memory import trim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from ingest.errors import DumpError, MalformedDump, UnknownFormat
 from ingest.readers.source import STDIN, Source, open_source
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import zstandard
 
+from ingest.arrays.spill import NEVER, can_start
 from ingest.errors import DumpError, MalformedDump, NotEnoughMemory
-from ingest.memory import thread_count, used_bytes
 from ingest.progress import silent
-from ingest.spill import NEVER, can_start
-from ingest.text import human_bytes
+from ingest.system.memory import thread_count, used_bytes
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 SNIFF_BYTES = 65536
 CHUNK_BYTES = 960 << 10
-"""Less than what `ingest.memory.return_large_arrays` gives back to the system, which
-would clear its pages for each piece anew."""
+"""Less than what `memory.return_large_arrays` gives back to the system, which would
+clear its pages for each piece anew."""
 _ZSTD_STEP_BYTES = 4096
 _GZIP_LEAST_BYTES = 18
 _GZIP_THREADS = 4
@@ -312,7 +312,7 @@ class Source:
             once all chunks are read.
         content_bytes: How long the content is, or at least is; ``None`` if unknown.
         max_memory_bytes: What this process may occupy; ``None`` for no limit.
-        spill: Where columns are kept that are more; see `ingest.spill.can_start`.
+        spill: Where columns are kept that are more; see `spill.can_start`.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ import re
 import struct
 from typing import NamedTuple
 
-from ingest.command_line import command
+from ingest.words.command_line import command
 
 _ELF_CORE = 4
 _MACH_CORE = 4

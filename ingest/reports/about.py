@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.text import printable
+from ingest.words.text import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
-from ingest.colours import bold, dim
 from ingest.queries.library import GROUPS
 from ingest.reports.render import width
+from ingest.words.colours import bold, dim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

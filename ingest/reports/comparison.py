@@ -26,7 +26,7 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
-from ingest.text import counted, human_bytes, printable
+from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -29,7 +29,7 @@ from ingest.reports.drawing import Box, Network, Picture, folded, picture
 from ingest.reports.hierarchy import Tile
 from ingest.reports.html import QuerySource, render, script_json
 from ingest.reports.page import Chart
-from ingest.text import human_bytes, namespace_of, printable
+from ingest.words.text import human_bytes, namespace_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ import numpy as np
 
 from ingest.compare.dimensions import Change, Dimension
 from ingest.suspects.words import growth_sentence, series
-from ingest.text import Captions, human_bytes, printable
+from ingest.words.text import Captions, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.hierarchy import Tile, listed_tiles
-from ingest.text import namespace_of
+from ingest.words.text import namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ingest.queries.answer import Answer
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
 CONTENTS = "dominated-types"
 """The query that tells what an object dominates, merged by type."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.layers import layers, layout
-from ingest.text import Captions, caption_of, human_bytes, printable, titled
+from ingest.words.text import Captions, caption_of, human_bytes, printable, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping

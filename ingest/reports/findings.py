@@ -24,12 +24,12 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from ingest import __version__
-from ingest.command_line import command
 from ingest.gate.baseline import DEFAULT_NAME
 from ingest.gate.findings import Rule
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded, markdown_text
-from ingest.text import counted, human_bytes, printable
+from ingest.words.command_line import command
+from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from ingest.gate.baseline import BaselineComparison

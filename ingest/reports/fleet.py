@@ -15,7 +15,7 @@ from ingest.reports.render import (
     markdown_text,
     table_text,
 )
-from ingest.text import human_bytes, printable
+from ingest.words.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

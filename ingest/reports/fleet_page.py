@@ -9,7 +9,7 @@ from ingest.reports.fleet import MORE, FleetReport, shown
 from ingest.reports.html import render
 from ingest.reports.panels import Cell
 from ingest.reports.render import cell
-from ingest.text import printable
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

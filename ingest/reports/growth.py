@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from ingest.analysis.fingerprints import normalised_type
-from ingest.command_line import command
 from ingest.compare.dumps import notes_on
 from ingest.compare.growth import FEWEST_DUMPS
 from ingest.gate.findings import growths
@@ -21,7 +20,8 @@ from ingest.reports.comparison_words import HEADLINES
 from ingest.reports.render import folded
 from ingest.reports.suspects import NextStep
 from ingest.suspects.words import growth_sentence, series
-from ingest.text import printable
+from ingest.words.command_line import command
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

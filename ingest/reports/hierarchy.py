@@ -7,13 +7,13 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, cast
 
 from ingest.reports.render import width
-from ingest.text import printable, titled
+from ingest.words.text import printable, titled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ingest.queries.answer import Answer
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
 
 MOST_TILES = 3000

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest import __version__
-from ingest.command_line import command, why_command
-from ingest.text import human_bytes, local_time, printable_lines
+from ingest.words.command_line import command, why_command
+from ingest.words.text import human_bytes, local_time, printable_lines
 
 if TYPE_CHECKING:
     from jinja2 import Environment

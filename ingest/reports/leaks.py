@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from ingest.command_line import why_command
 from ingest.queries.answer import Answer
 from ingest.reports.contents import opened
 from ingest.reports.growth import (
@@ -42,13 +41,14 @@ from ingest.reports.suspects import (
     suspects_text,
 )
 from ingest.reports.why import source
-from ingest.text import printable
+from ingest.words.command_line import why_command
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ingest.reports.panels import Brief
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
 _BRIEFS = tuple((panel, panel.brief) for panel in PANELS if panel.brief is not None)
 

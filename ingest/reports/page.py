@@ -41,7 +41,7 @@ from ingest.reports.panels import Cell, Panel, filled, short_of
 from ingest.reports.paths import PathLine, path_lines, paths_text
 from ingest.reports.report_panels import PANELS, retention
 from ingest.reports.suspects import no_suspects, of_rows, reasons
-from ingest.text import Captions, namespace_of, printable
+from ingest.words.text import Captions, namespace_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from ingest.runtimes import NAMES, named
-from ingest.text import printable
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from ingest.queries.answer import Answer
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
 _LONGEST_NAME = 400
 

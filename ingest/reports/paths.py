@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from ingest.text import printable
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ingest.queries.answer import GraphPath
 from ingest.reports.paths import graph_path_steps, path_text
-from ingest.text import for_spreadsheet, printable
+from ingest.words.text import for_spreadsheet, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -9,7 +9,7 @@ import numpy as np
 
 from ingest.analysis.tracking import allocation_at
 from ingest.reports.render import table_text
-from ingest.text import human_bytes, printable
+from ingest.words.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,7 @@ from ingest.reports.suspects import (
 )
 from ingest.runtimes import named
 from ingest.suspects.find import find_suspects
-from ingest.text import counted, human_bytes, printable
+from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.find import Findings
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
 
 _BLOCK = 1 << 16

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ingest.command_line import command
 from ingest.heap.completeness import NOT_CONTAINED, incomplete_note
 from ingest.readers import capture_command, writer_limit
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded
-from ingest.text import counted, human_bytes, printable
+from ingest.words.command_line import command
+from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ingest.reports.render import folded, table_text
-from ingest.text import counted, human_bytes, printable
+from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingest.text import Captions
     from ingest.what_if.best_cuts import BestCut
     from ingest.what_if.freed import Cut, Freed, WhatIf
+    from ingest.words.text import Captions
 
 
 def facts(

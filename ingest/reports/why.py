@@ -8,7 +8,7 @@ from ingest.queries.library import find
 from ingest.reports.paths import path_text, paths_text
 from ingest.reports.render import cell, folded, table_text
 from ingest.reports.report_panels import UNREACHABLE
-from ingest.text import counted, human_bytes, printable
+from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from ingest.reports.panels import Panel, filled
 from ingest.reports.paths import path_text, paths_text
 from ingest.reports.report_panels import RETENTION, UNREACHABLE
 from ingest.reports.why import type_figures
-from ingest.text import counted, human_bytes, printable
+from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

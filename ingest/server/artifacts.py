@@ -23,10 +23,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ingest.command_line import install_command
 from ingest.errors import EmbeddedError
-from ingest.files import replaced_file, write_private
-from ingest.places import places
+from ingest.system.files import replaced_file, write_private
+from ingest.system.places import places
+from ingest.words.command_line import install_command
 
 if TYPE_CHECKING:
     import requests

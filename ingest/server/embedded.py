@@ -24,10 +24,7 @@ from urllib.parse import urlsplit
 import filelock
 import psutil
 
-from ingest import interrupts
 from ingest.errors import EmbeddedError
-from ingest.files import file_lock
-from ingest.places import places
 from ingest.progress import silent
 from ingest.server import artifacts, launch
 from ingest.server.home import Home, State
@@ -55,12 +52,15 @@ from ingest.server.process import (
     spawn,
 )
 from ingest.server.target import Endpoint, Target, ask
+from ingest.system import interrupts
+from ingest.system.files import file_lock
+from ingest.system.places import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ingest.progress import Progress
-    from ingest.settings import Settings
+    from ingest.system.settings import Settings
 
 DATABASE = "neo4j"
 

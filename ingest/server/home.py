@@ -31,9 +31,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ingest.errors import EmbeddedError
-from ingest.files import write_private
 from ingest.server.launch import LOOPBACK
 from ingest.server.target import Endpoint
+from ingest.system.files import write_private
 
 _FOLDERS = ("conf", "dumps", "logs", "import", "plugins", "run", "lib", "tmp")
 _FIRST = "data"

@@ -31,11 +31,11 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ingest.command_line import install_command
 from ingest.errors import EmbeddedError
-from ingest.memory import cgroup_limit, thread_count
-from ingest.places import places
 from ingest.server.artifacts import extra_hint
+from ingest.system.memory import cgroup_limit, thread_count
+from ingest.system.places import places
+from ingest.words.command_line import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from ingest.command_line import install_command
-from ingest.detached import start_detached
 from ingest.errors import EmbeddedError
 from ingest.server import artifacts
 from ingest.server.launch import last_words
+from ingest.system.detached import start_detached
+from ingest.words.command_line import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

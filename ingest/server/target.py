@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
 
 if TYPE_CHECKING:
-    from ingest.settings import Settings
+    from ingest.system.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

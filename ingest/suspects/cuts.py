@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.compiled import Bools
+    from ingest.arrays.compiled import Bools
     from ingest.heap.graph import HeapGraph
     from ingest.what_if.places import ReferencePlaces
 

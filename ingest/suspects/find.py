@@ -18,13 +18,13 @@ import numpy as np
 from ingest.analysis.distances import ROOT, search_roots
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, rows_where, sum_by
-from ingest.array_files import release_pages
+from ingest.arrays.array_files import release_pages
 from ingest.runtimes import TypeClass
 from ingest.suspects.evidence import Evidence, evidence
 from ingest.suspects.ownership import with_types_by_name
 from ingest.suspects.piles import Held, Pile, PileSearch
 from ingest.suspects.words import Words
-from ingest.text import human_bytes, printable
+from ingest.words.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ from ingest.analysis.distances import ROOT, holds
 from ingest.heap.graph import RootKind
 from ingest.runtimes import named
 from ingest.suspects.cuts import Cuts
-from ingest.text import printable
 from ingest.what_if.places import ReferencePlaces
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_TYPE, OF_LOADER
 from ingest.runtimes import TypeClass
 from ingest.what_if.places import described_types, statics_tables
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.compiled import Bools, Bytes, Ints
+    from ingest.arrays.compiled import Bools, Bytes, Ints
     from ingest.heap.graph import HeapGraph
 
 _UNKNOWN = -3

@@ -16,13 +16,13 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.analysis.types import rows_where, sum_by
-from ingest.compiled import fetch, kernel
+from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import RootFlag, RootKind, starts_type
-from ingest.memory import beside, in_halves
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import marked
 from ingest.suspects.ownership import Ownership, ownership
+from ingest.system.memory import beside, in_halves
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.compiled import Bools, Bytes, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.cuts import Verified
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from ingest.heap.graph import RootKind
 from ingest.runtimes import named
-from ingest.text import human_bytes
 from ingest.what_if.places import UNNAMED_ROOT
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ingest.suspects.holders import Holder
-    from ingest.text import Captions
+    from ingest.words.text import Captions
 
 MAX_SENTENCE = 300
 _MAX_NAME = 60

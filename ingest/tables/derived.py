@@ -33,7 +33,7 @@ from ingest.tables.series import (
     strengths,
     texts_of,
 )
-from ingest.text import namespace_of
+from ingest.words.text import namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

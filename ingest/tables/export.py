@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ingest.command_line import command
 from ingest.errors import IngestError
-from ingest.files import temporary_folder
 from ingest.progress import OneStage, silent
+from ingest.system.files import temporary_folder
 from ingest.tables.dump_properties import EXPORTED, dump_row
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.import_files import DumpToImport, write_import_files
@@ -29,6 +28,7 @@ from ingest.tables.schema import (
     index_statements,
     tables_markdown,
 )
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,13 +24,13 @@ from urllib.parse import quote, unquote
 import polars as pl
 
 from ingest.errors import DumpError, IngestError, StoreError
-from ingest.files import temporary_folder
-from ingest.process_names import is_alive, this_process
 from ingest.progress import OneStage, silent
+from ingest.system.files import temporary_folder
+from ingest.system.process_names import is_alive, this_process
 from ingest.tables.manifest import EXPORT_KEY, TABLES_VERSION
 from ingest.tables.mapping import Counts, counts
 from ingest.tables.schema import TABLES, table
-from ingest.text import FORMULA, NUMBER
+from ingest.words.text import FORMULA, NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -358,7 +358,7 @@ def write_csv(frame: pl.LazyFrame, path: Path, *, header: bool = True) -> None:
 
 
 def write_spreadsheet_csv(frame: pl.LazyFrame, path: Path) -> None:
-    """As `write_csv`, with text for spreadsheets: see `ingest.text.for_spreadsheet`.
+    """As `write_csv`, with text for spreadsheets: see `text.for_spreadsheet`.
 
     Raises:
         OSError: it cannot be written.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.errors import DumpError, IngestError
 from ingest.heap.graph import (
     NO_FIELD,
@@ -24,8 +24,8 @@ from ingest.heap.graph import (
     starts_type,
 )
 from ingest.heap.identity import Identity
-from ingest.memory import in_halves
 from ingest.runtimes import NAMES
+from ingest.system.memory import in_halves
 from ingest.tables.dump_properties import EXPORTED
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ints, Starts
+    from ingest.arrays.compiled import Ints, Starts
     from ingest.tables.mapping import Tables
 
 _NEEDED = ("objects", "types", "roots", "references")

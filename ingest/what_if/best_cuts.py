@@ -20,7 +20,7 @@ import numpy as np
 
 from ingest.analysis.dominators import dominator_tree, retained_sizes
 from ingest.analysis.preorder import preorder_of
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_FIELD, RootFlag, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.what_if.freed import Cut, Freed
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.compiled import Ints, Longs
+    from ingest.arrays.compiled import Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.what_if.freed import WhatIf
 

@@ -26,18 +26,18 @@ import numpy as np
 
 from ingest.errors import NotFound
 from ingest.heap.graph import OF_LOADER, RootKind
-from ingest.type_names import find_type, guess_type, hint
 from ingest.what_if.freed import Cut
 from ingest.what_if.places import ReferencePlaces
+from ingest.words.type_names import find_type, guess_type, hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ints
+    from ingest.arrays.compiled import Bools, Ints
     from ingest.heap.graph import HeapGraph
-    from ingest.type_names import TypeFound
+    from ingest.words.type_names import TypeFound
 
 _ARROW = re.compile(r"\s*(?:->|→)\s*")
 _ELEMENT = re.compile(r"\[(\d+)\]")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ingest.analysis.distances import Reach, ReferenceColumns
-    from ingest.compiled import Bools, Longs
+    from ingest.arrays.compiled import Bools, Longs
     from ingest.heap.graph import HeapGraph
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.distances import ReferenceColumns
     from ingest.analysis.preorder import Preorder
-    from ingest.compiled import Bools, Ids, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bools, Ids, Ints, Longs, Starts
 
 AT_ONCE = 64
 """Groups whose gains are computed together."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools
+    from ingest.arrays.compiled import Bools
     from ingest.heap.graph import HeapGraph
 
 UNNAMED_ROOT = "a root"

@@ -29,7 +29,7 @@ from ingest.progress import silent
 from ingest.readers import read
 from ingest.readers.source import Source
 from ingest.tables.heap_tables import HeapTables
-from ingest.text import caption_of
+from ingest.words.text import caption_of
 from tests.bench.answers.cases import Program as Answered
 from tests.bench.answers.leaks import LEAKS as ANSWERS
 from tests.bench.gate_formats import writer

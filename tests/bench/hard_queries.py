@@ -67,7 +67,7 @@ def main(names: list[str]) -> None:
     from ingest.database.store import Store, running_target
     from ingest.heap.identity import Identity
     from ingest.queries.library import library
-    from ingest.settings import settings
+    from ingest.system.settings import settings
     from ingest.tables.heap_tables import HeapTables
     from tests.cypher.hard_heaps import SHAPES
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ints, Longs, Numbers, Starts
+    from ingest.arrays.compiled import Bytes, Ints, Longs, Numbers, Starts
 
 STRING, OBJECT_ARRAY, NODE, BYTES = range(4)
 """Types with a part of their own; all others are drawn."""

@@ -54,7 +54,7 @@ from tests.bench.heap_kernels import ANY, ARRAY, BYTES, LEAF, NODE, OBJECT_ARRAY
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ints, Longs, Numbers, Starts
+    from ingest.arrays.compiled import Ints, Longs, Numbers, Starts
 
 GARBAGE = 0.1
 HUB_SHARE = 0.3

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from ingest.places import places
+from ingest.system.places import places
 
 HOME = Path(__file__).parents[2] / ".bench"
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from ingest.places import places
+from ingest.system.places import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

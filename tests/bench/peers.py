@@ -115,9 +115,9 @@ def write_csv(graph: HeapGraph, metrics: HeapMetrics, folder: Path) -> list[str]
 
 def by_csv(dump: str, folder: str) -> dict[str, object]:
     """Files by hand, then Neo4j's own import into a store of its own."""
-    from ingest.places import places
     from ingest.server.embedded import EmbeddedServer
-    from ingest.settings import settings
+    from ingest.system.places import places
+    from ingest.system.settings import settings
     from tests.heaps import measure
 
     home = Path(folder) / "home"
@@ -148,7 +148,7 @@ def by_maps(dump: str, objects: str) -> dict[str, object]:
     """A part of the heap as a first script would send it: rates, not a whole load."""
     from ingest.database.connection import connect
     from ingest.database.store import running_target
-    from ingest.settings import settings
+    from ingest.system.settings import settings
     from tests.heaps import measure
 
     graph, metrics, _ = measure(dump)

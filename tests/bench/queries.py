@@ -99,7 +99,7 @@ def main(name: str) -> None:
     from ingest.reports import why
     from ingest.reports.report_panels import report_queries
     from ingest.server.embedded import EmbeddedServer
-    from ingest.settings import settings
+    from ingest.system.settings import settings
 
     shown = {*report_queries(page=False), *report_queries(page=True)}
     shown |= {*why.OBJECT_QUERIES, *why.TYPE_QUERIES}

@@ -214,11 +214,11 @@ def tracking(objects: str, count: str) -> Found:
 def bolt_load(dump: str, name: str) -> Found:
     """Load over Bolt into the running server; the tool's own time while it writes."""
     from ingest.database.connection import connect
+    from ingest.database.loading import Loader
     from ingest.database.store import Store, running_target
     from ingest.database.writing import Via
-    from ingest.pipeline import Loader
     from ingest.server.embedded import EmbeddedServer
-    from ingest.settings import settings
+    from ingest.system.settings import settings
 
     known, cpu = settings(), [0.0]
 
@@ -247,7 +247,7 @@ def idle() -> Found:
     from ingest.database.connection import connect
     from ingest.database.indexes import ensure_indexes
     from ingest.server.embedded import EmbeddedServer, target_of
-    from ingest.settings import settings
+    from ingest.system.settings import settings
 
     endpoint = EmbeddedServer(settings()).running()
     assert endpoint is not None
@@ -265,7 +265,7 @@ def import_alone(dump: str) -> Found:
     """
     from ingest.database.importer import started_import
     from ingest.server.embedded import EmbeddedServer
-    from ingest.settings import settings
+    from ingest.system.settings import settings
 
     server = EmbeddedServer(settings())
     folder = server.home / "alone"

@@ -14,7 +14,7 @@ from ingest.database.connection import connect
 from ingest.database.indexes import ensure_needed
 from ingest.queries.library import library
 from ingest.server.embedded import EmbeddedServer, target_of
-from ingest.settings import settings
+from ingest.system.settings import settings
 from tests.conftest import embedded_only, share_jars, start_quickly, take_any_ports
 from tests.cypher.cases import CASES
 from tests.cypher.conftest import Loaded, load_heap, load_life, traced_heap

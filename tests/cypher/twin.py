@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ingest.heap.graph import NO_FIELD, RefKind, RootFlag, RootKind
-from ingest.text import namespace_of
+from ingest.words.text import namespace_of
 from tests.unit.graphs import Held
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.store import Store
 from ingest.server.embedded import EmbeddedServer, target_of
-from ingest.settings import settings
+from ingest.system.settings import settings
 from tests.conftest import share_jars, start_quickly, take_any_ports
 from tests.summary import note_use
 

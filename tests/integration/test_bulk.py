@@ -13,7 +13,6 @@ from unittest import mock
 import polars as pl
 import pytest
 
-from ingest import process_names
 from ingest.analysis.fingerprints import RULE_VERSION
 from ingest.analysis.metrics import analyse
 from ingest.answers.asking import FUNCTIONS, OF_HUBS, answered, are_tables_faster
@@ -27,15 +26,16 @@ from ingest.database.dump_list import dump_nodes, list_dumps
 from ingest.database.fleet_graph import drop_fleet_graph, write_fleet_graph
 from ingest.database.importer import StartedImport
 from ingest.database.indexes import ensure_needed
+from ingest.database.loading import Loader
 from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.errors import EmbeddedError, StoreError
 from ingest.heap.identity import Identity
-from ingest.pipeline import Loader
-from ingest.process_names import this_process
 from ingest.queries.library import find
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import target_of
+from ingest.system import process_names
+from ingest.system.process_names import this_process
 from ingest.tables.column import DType
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS, fleet_label
 from ingest.tables.heap_tables import HeapTables

@@ -13,9 +13,9 @@ import pytest
 
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
+from ingest.database.loading import Loader
 from ingest.database.store import Store
 from ingest.database.writing import Via
-from ingest.pipeline import Loader
 from ingest.server.embedded import target_of
 from tests.conftest import CHECKOUT, embedded_only
 from tests.dumps.gclog import large_gclog
@@ -37,7 +37,7 @@ DEEP = pytest.mark.deep
 
 LOADER = """
 import os, signal, sys
-from ingest import pipeline
+from ingest.database import loading
 from ingest.__main__ import main
 from ingest.database import bulk, importer
 from ingest.server import embedded, home

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ingest.kernel_cache import BROUGHT, folder_name
+from ingest.arrays.kernel_cache import BROUGHT, folder_name
 from ingest.readers.gclog import scan
 from tests.conftest import CHECKOUT
 from tests.wheels import Smoke

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.server.launch import Memory, configuration
-from ingest.settings import Settings
+from ingest.system.settings import Settings
 
 if TYPE_CHECKING:
     from ingest.database.connection import Database

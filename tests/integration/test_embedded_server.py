@@ -28,7 +28,7 @@ from ingest.server.embedded import EmbeddedServer
 from ingest.server.launch import free_port
 from ingest.server.process import alive
 from ingest.server.target import Endpoint
-from ingest.settings import settings
+from ingest.system.settings import settings
 from tests.conftest import CHECKOUT, share_jars, start_quickly, take_any_ports
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.server
 START = """
 import os
 os.environ["LC_ALL"] = "C"
-from ingest.settings import settings
+from ingest.system.settings import settings
 from ingest.server import embedded
 from tests.quick import quick_flags
 embedded.jvm_flags = quick_flags

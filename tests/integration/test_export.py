@@ -18,16 +18,16 @@ from ingest.database.bulk import count
 from ingest.database.connection import Database, connect
 from ingest.database.dump_list import list_dumps
 from ingest.database.indexes import ensure_needed
+from ingest.database.loading import Loader
 from ingest.database.questions import ask
 from ingest.database.store import Store
 from ingest.database.writing import Via
-from ingest.pipeline import Loader
 from ingest.progress import silent
 from ingest.queries.library import library
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import EmbeddedServer, target_of
 from ingest.server.launch import environment, packaged_java, temporary_flags
-from ingest.settings import settings
+from ingest.system.settings import settings
 from tests.conftest import embedded_only, share_jars, start_quickly, take_any_ports
 from tests.integration.commands import output
 from tests.integration.content import content
@@ -112,7 +112,7 @@ _SERVER = """#!{python}
 # neo4j start, neo4j stop
 import sys
 from ingest.server.embedded import EmbeddedServer
-from ingest.settings import settings
+from ingest.system.settings import settings
 getattr(EmbeddedServer(settings()), sys.argv[1])()
 """
 _SHELL = """#!{python}
@@ -121,7 +121,7 @@ import sys
 from pathlib import Path
 from ingest.database.connection import connect
 from ingest.server.embedded import EmbeddedServer, target_of
-from ingest.settings import settings
+from ingest.system.settings import settings
 text = Path(sys.argv[2]).read_text() if "-f" in sys.argv else sys.stdin.read()
 with connect(target_of(EmbeddedServer(settings()).start())) as database:
     for line in text.splitlines():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.database.connection import connect
+from ingest.database.loading import Loader
 from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.fleet.datasets import HEAVY
@@ -15,7 +16,6 @@ from ingest.fleet.questions import Fleet
 from ingest.fleet.stored import FleetTables
 from ingest.fleet.task import Job, try_dump
 from ingest.fleet.workplace import FleetFolder
-from ingest.pipeline import Loader
 from ingest.server.embedded import target_of
 from tests.conftest import embedded_only
 from tests.dumps.fleet import write_fleet

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.server.embedded import EmbeddedServer
-from ingest.settings import settings
+from ingest.system.settings import settings
 from tests.bench.heaps import write_heap
 from tests.conftest import embedded_only, share_jars
 from tests.integration.commands import counted, ended, listed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.command_line import quoted
+from ingest.words.command_line import quoted
 from tests.conftest import use_server
 from tests.hints import (
     CONTEXT,

@@ -8,9 +8,9 @@ import pytest
 
 from ingest.database import bolt
 from ingest.database.indexes import drop_late_indexes, wait_for
+from ingest.database.loading import Loader
 from ingest.database.store import Store
 from ingest.errors import StoreError
-from ingest.pipeline import Loader
 from ingest.readers.gclog.example import example_gclog
 from ingest.tables.schema import (
     constraint_statements,

@@ -20,7 +20,7 @@ import pytest
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
 from ingest.server.embedded import EmbeddedServer, target_of
-from ingest.settings import settings
+from ingest.system.settings import settings
 from tests.bench.heaps import write_heap
 from tests.conftest import embedded_only, share_jars, start_quickly, take_any_ports
 from tests.integration.commands import ended, listed, started

@@ -25,15 +25,15 @@ from ingest.database.dump_list import (
     list_dumps,
     objects_to_remove,
 )
+from ingest.database.loading import Loader
 from ingest.database.store import Store
 from ingest.errors import AccessRefused, ServerUnavailable, StoreError, UnknownDump
 from ingest.heap.graph import RootKind
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import ReadOptions
-from ingest.pipeline import Loader
-from ingest.process_names import this_process
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.target import Target
+from ingest.system.process_names import this_process
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.schema import KEY_BITS, LABELS, LINKS, NEXT, RELATIONSHIPS, SIZES
 from tests.cypher.heap import main_heap

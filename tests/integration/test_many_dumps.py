@@ -8,9 +8,9 @@ import pytest
 
 from ingest.database.claims import delete, unpublish
 from ingest.database.dump_list import find_dump, list_dumps
+from ingest.database.loading import Loader
 from ingest.database.questions import ask
 from ingest.database.store import Store
-from ingest.pipeline import Loader
 from ingest.queries.library import Query, library
 from ingest.reports.report_panels import report_queries
 from tests.bench.queries import arguments, subjects

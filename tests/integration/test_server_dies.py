@@ -8,8 +8,8 @@ import pytest
 
 from ingest.database.connection import connect
 from ingest.database.dump_list import list_dumps
+from ingest.database.loading import Loader
 from ingest.database.store import Store
-from ingest.pipeline import Loader
 from ingest.server.embedded import target_of
 from tests.conftest import embedded_only
 from tests.dumps.gclog import large_gclog

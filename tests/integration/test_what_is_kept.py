@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.database.connection import connect
+from ingest.database.loading import Loader
 from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.errors import StoreError
-from ingest.pipeline import Loader
 from ingest.server.embedded import target_of
 from tests.conftest import embedded_only
 

@@ -43,7 +43,7 @@ def ran(*arguments: str | Path, under: str = "") -> subprocess.CompletedProcess[
 def test_ignored_signals_a_mask_and_a_narrow_terminal() -> None:
     """As in ``nohup make test &``."""
     done = ran(
-        "tests/unit/test_interrupts.py", "tests/unit/cli/test_main.py",
+        "tests/unit/system/test_interrupts.py", "tests/unit/cli/test_main.py",
         "-k", "can_end or ends and not 143 or no_dump and empty", "--tb=short",
         under="trap '' INT HUP QUIT; umask 077; export FORCE_COLOR=1 COLUMNS=40",
     )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 import ingest.readers
 from ingest.cli.examples import EXAMPLES
-from ingest.settings import Settings
+from ingest.system.settings import Settings
 from tests.readme import COMMANDS, PAGES, README, regenerated
 from tests.unit.test_layout import FLOORS, FORMATS, PACKAGE
 

@@ -19,7 +19,7 @@ from ingest.gate.baseline import read_baseline
 from ingest.gate.rules import find_rules
 from ingest.heap.read_options import LayoutOption
 from ingest.queries.library import own_query
-from ingest.settings import _from_file
+from ingest.system.settings import _from_file
 from tests.deep import PROFILE
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs
 
 KINDS = (
     "unknown_record",

@@ -34,7 +34,7 @@ from ingest.readers.shared.id_table import IdTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Longs
+    from ingest.arrays.compiled import Ids, Longs
     from ingest.readers.clrprofiler.pieces import LoggedDump, LogScanner
     from ingest.readers.shared.irregularities import IrregularityCounter
 

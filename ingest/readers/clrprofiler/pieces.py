@@ -50,7 +50,7 @@ from ingest.readers.clrprofiler.names import (
 )
 from ingest.readers.clrprofiler.scan import scan
 from ingest.readers.shared.columns import ObjectColumns, compact_counts
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

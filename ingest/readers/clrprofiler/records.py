@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.clrprofiler.buffers import (
     BOUND_ROWS,
     BOUNDS,
@@ -53,7 +53,7 @@ from ingest.readers.shared.text_scan import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ids, Ints, Longs, Number
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs, Number
 
 LAST_KIND = 3
 KNOWN_FLAGS = 15

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.clrprofiler.buffers import (
     ALLOCATIONS,
     CLOCK,
@@ -64,7 +64,7 @@ from ingest.readers.shared.text_scan import (
 )
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Longs, Number
+    from ingest.arrays.compiled import Bytes, Longs, Number
 
 _A, _B, _C, _D, _E, _F, _G, _H, _I, _J = range(0x61, 0x6B)
 _L, _M, _N, _O, _R, _S, _T, _U, _V = 0x6C, 0x6D, 0x6E, 0x6F, *range(0x72, 0x77)

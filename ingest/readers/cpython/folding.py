@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import Folded
 from ingest.readers.cpython.objects import DICT_NAME, columns_of, new_rows
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.values import ObjectValues
     from ingest.readers.cpython.objects import Fields, PythonObjects
     from ingest.readers.shared.columns import ObjectColumns

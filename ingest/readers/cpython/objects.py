@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.values import ObjectValues
     from ingest.readers.shared.irregularities import IrregularityCounter
 

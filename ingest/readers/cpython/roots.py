@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ints
+    from ingest.arrays.compiled import Ints
     from ingest.heap.values import ObjectValues
     from ingest.readers.cpython.facts import Module, Thread
     from ingest.readers.cpython.objects import Fields, PythonObjects

@@ -12,8 +12,8 @@ name have tag 8, and identity hashes are LEB128.
 
 from __future__ import annotations
 
-from ingest.command_line import command
 from ingest.readers.base import Format
+from ingest.words.command_line import command
 
 NAME = "dartheap"
 MAGIC = b"dartheap"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import EPHEMERON, Domain, RefKind, RootKind
 from ingest.heap.read_options import Fold
 from ingest.heap.values import ValueKind
@@ -36,7 +36,7 @@ from ingest.runtimes import DART
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Bytes, Ints, Longs
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.heap.values import ExternalMemory
     from ingest.readers.dart.classes import SnapshotClasses, SnapshotObjects

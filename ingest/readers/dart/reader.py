@@ -26,7 +26,7 @@ from ingest.readers.dart.scan import (
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn, starts_of
 from ingest.readers.shared.irregularities import IrregularityCounter
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.values import ValueKind
 from ingest.readers.shared.binary import LONGEST_ULEB_BYTES
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.leb128 import CUT, LONG, uleb
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Bytes, Ints, Longs, Number
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs, Number
 
 FAULTS = (
     "",

@@ -18,7 +18,7 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.readers.dotnet.fastserialization import MAGIC as CONTAINER
 from ingest.readers.dotnet.fastserialization import Tag
 from ingest.readers.shared.binary import I32, U8, U32, Feed
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

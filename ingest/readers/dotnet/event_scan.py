@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.shared.leb128 import CUT, LONG, uleb
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ids, Longs, Number
+    from ingest.arrays.compiled import Bytes, Ids, Longs, Number
 
 MOST_ROWS = 1 << 15
 

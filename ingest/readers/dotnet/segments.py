@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids
+    from ingest.arrays.compiled import Ids
 
 
 FREE_SPACE = {0: "Free Space"}

@@ -13,10 +13,10 @@ src/HeapDumpCommon/DotNetHeapInfo.cs; dotnet/diagnostics, src/Tools/dotnet-gcdum
 
 from __future__ import annotations
 
-from ingest.command_line import command
 from ingest.readers.base import Format
 from ingest.readers.dotnet.fastserialization import MAGIC
 from ingest.readers.shared.binary import I32
+from ingest.words.command_line import command
 
 NAME = "gcdump"
 ENTRY = "GCHeapDump"

@@ -46,7 +46,7 @@ from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.readers.shared.unrecorded import mark_reached
 from ingest.runtimes import DOTNET, of_types
-from ingest.text import counted, human_bytes
+from ingest.words.text import counted, human_bytes
 
 if TYPE_CHECKING:
     from typing import Any

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.shared.binary import I32, I64
 from ingest.readers.shared.columns import starts_of
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ints, Longs, Number
+    from ingest.arrays.compiled import Bytes, Ints, Longs, Number
     from ingest.readers.dotnet.fastserialization import Archive, StoredType
     from ingest.readers.shared.binary import Feed
 

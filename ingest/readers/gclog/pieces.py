@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.errors import MalformedDump
-from ingest.memory import thread_count, threads
 from ingest.readers.gclog.scan import (
     INSIDE,
     KINDS,
@@ -30,6 +29,7 @@ from ingest.readers.gclog.scan import (
     scan,
 )
 from ingest.readers.shared.columns import ObjectColumns, compact_counts
+from ingest.system.memory import thread_count, threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Longs
+    from ingest.arrays.compiled import Longs
 
 _REUSED_BUFFER_BYTES = 4 << 20
 _ROWS = 1 << 12

@@ -154,7 +154,7 @@ def assemble(
         scanner: What read them.
         domains: The domains.
         counter: Counts what is irregular.
-        spill: Where large columns are; see `ingest.array_files.folder_for`.
+        spill: Where large columns are; see `ingest.arrays.array_files.folder_for`.
 
     Raises:
         MalformedDump: the sizes overflow any memory; or, with ``--strict``,

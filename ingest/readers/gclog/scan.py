@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.text_scan import BLANK, CLASS, END, note, skip_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ids, Ints, Longs, Number
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs, Number
 
 KINDS = (
     "unknown_record",

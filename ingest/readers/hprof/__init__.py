@@ -10,8 +10,8 @@ Source: the format's description in the JDK (``hprof_b_spec.h`` of its HPROF age
 
 from __future__ import annotations
 
-from ingest.command_line import command
 from ingest.readers.base import Format
+from ingest.words.command_line import command
 
 NAME = "hprof"
 _VERSIONS = ("1.0", "1.0.1", "1.0.2", "1.0.3")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ingest.array_files import release_pages
+from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import (
     NO_FIELD,
     NO_TYPE,
@@ -30,7 +30,6 @@ from ingest.heap.graph import (
     RootKind,
     ThreadStacks,
 )
-from ingest.memory import trim
 from ingest.readers.hprof import NAME
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.layout import ShallowSizes
@@ -42,14 +41,15 @@ from ingest.readers.shared.columns import ObjectColumns, RootColumns
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import JVM
-from ingest.text import counted
+from ingest.system.memory import trim
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ints
+    from ingest.arrays.compiled import Ints
     from ingest.heap.graph import HeapGraph, Part
     from ingest.heap.read_options import LayoutOption
     from ingest.readers.hprof.classes import ClassTable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import RefKind
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.records import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Ints, Longs, Number
+    from ingest.arrays.compiled import Ids, Ints, Longs, Number
     from ingest.readers.hprof.names import NameTable
     from ingest.readers.shared.irregularities import IrregularityCounter
 

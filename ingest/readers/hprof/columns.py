@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ingest.arrays.spill import NEVER
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.records import (
     BYTES,
@@ -20,12 +21,11 @@ from ingest.readers.hprof.records import (
 )
 from ingest.readers.hprof.values import Specials
 from ingest.readers.shared.columns import GrowingColumn, narrowed
-from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Longs
+    from ingest.arrays.compiled import Ids, Longs
     from ingest.readers.hprof.records import HeapBuffers
 
 _ROWS = {
@@ -63,7 +63,7 @@ class RecordedHeap:
     Args:
         id_size: 4 or 8 bytes.
         stores: Whether objects are stored, not only counted.
-        spill: Where large columns are; see `ingest.array_files.folder_for`.
+        spill: Where large columns are; see `ingest.arrays.array_files.folder_for`.
 
     Attributes:
         spill: As given.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.records import FIRST_PRIMITIVE, PRIMITIVES, WIDTHS
 from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn
@@ -30,7 +30,7 @@ from ingest.readers.shared.columns import MAX_SIZE_BYTES, GrowingColumn
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.read_options import LayoutOption
     from ingest.readers.hprof.classes import ClassTable
 

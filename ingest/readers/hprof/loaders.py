@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_TYPE, RootFlag, RootKind, starts_type
 from ingest.readers.shared.references import AddedReferences
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Bytes, Ints, Starts
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Starts
     from ingest.readers.shared.references import References
     from ingest.readers.shared.resolver import ResolvedHeap
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.compiled import Ids, Longs
+    from ingest.arrays.compiled import Ids, Longs
 
 LONGEST_NAME_BYTES = 1 << 16
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.arrays.spill import NEVER
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import Part
-from ingest.memory import thread_count
 from ingest.readers.base import PendingDump
 from ingest.readers.hprof import MAGICS
 from ingest.readers.hprof.assembly import RecordedFile, StackTable, assemble
@@ -43,8 +43,8 @@ from ingest.readers.hprof.records import (
 from ingest.readers.hprof.scan import CLASS, END, MORE, UNKNOWN, scan, scan_names
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
-from ingest.spill import NEVER
-from ingest.text import counted
+from ingest.system.memory import thread_count
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,7 +174,7 @@ def _dumps(
         counter: Counts what is irregular.
         progress: Receives what is read.
         wanted: Whether a dump is, by its number.
-        spill: Where large columns are; see `ingest.array_files.folder_for`.
+        spill: Where large columns are; see `ingest.arrays.array_files.folder_for`.
 
     Raises:
         MalformedDump, TruncatedDump: there is none with objects.

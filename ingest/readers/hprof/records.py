@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_FIELD
 from ingest.readers.shared.big_endian import uint32, uint64
 from ingest.readers.shared.cut_texts import DIGEST_BYTES, store_digest
@@ -17,7 +17,7 @@ from ingest.readers.shared.cut_texts import DIGEST_BYTES, store_digest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ids, Ints, Longs, Number
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs, Number
 
 (
     OBJECTS, REFERENCES, ROOTS, SPECIALS, CONTENTS, BYTES, CLASSES, DEFERRED, SHORT,

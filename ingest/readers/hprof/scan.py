@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.hprof.records import (
     ARRAY_ROW,
     CLASSES,
@@ -37,7 +37,7 @@ from ingest.readers.hprof.records import (
 )
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ids, Longs, Number
+    from ingest.arrays.compiled import Bytes, Ids, Longs, Number
     from ingest.readers.hprof.records import ClassColumns, HeapBuffers
 
 MORE, END, CLASS, UNKNOWN = range(4)

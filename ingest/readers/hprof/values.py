@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.array_files import release_pages
-from ingest.compiled import kernel
+from ingest.arrays.array_files import release_pages
+from ingest.arrays.compiled import kernel
+from ingest.arrays.spill import NEVER
 from ingest.heap.values import ExternalMemory, ObjectValues, ValueKind
 from ingest.readers.hprof.records import (
     BITMAP,
@@ -34,14 +35,13 @@ from ingest.readers.hprof.records import (
 from ingest.readers.shared.columns import GrowingColumn
 from ingest.readers.shared.cut_texts import MARK_UNITS, write_mark
 from ingest.readers.shared.resolver import in_threads
-from ingest.spill import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ids, Ints, Longs, Number
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs, Number
 
 _PIXEL_BYTES = 4
 _MOST_PIXELS = 1 << 20
@@ -343,7 +343,7 @@ class ValueBuilder:
         find: The rows of objects by id, negative for none.
         class_row: int32. The class of each object.
         length: int64. The length of each array; gets those of strings.
-        spill: Where large columns are; see `ingest.array_files.folder_for`.
+        spill: Where large columns are; see `ingest.arrays.array_files.folder_for`.
     """
 
     def __init__(

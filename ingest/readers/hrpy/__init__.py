@@ -10,8 +10,8 @@ Source: our own. ``readers/README.md`` describes it, and
 
 from __future__ import annotations
 
-from ingest.command_line import command
 from ingest.readers.base import Format
+from ingest.words.command_line import command
 
 NAME = "hrpy"
 MAGIC = b"\x89HRPY\r\n"

@@ -41,10 +41,10 @@ from ingest.readers.shared.id_table import IdTable
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import CPYTHON
-from ingest.text import human_bytes
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.readers.hrpy.facts import Recorded
     from ingest.readers.shared.irregularities import IrregularityCounter

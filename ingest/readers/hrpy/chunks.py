@@ -14,12 +14,12 @@ from ingest.heap.values import ValueKind
 from ingest.readers.cpython.objects import ENTRY, KEY
 from ingest.readers.shared.binary import U64
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Ints, Longs
+    from ingest.arrays.compiled import Ids, Ints, Longs
     from ingest.readers.shared.binary import Feed
 
 NEVER = 0xFFFFFFFF

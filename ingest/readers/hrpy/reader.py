@@ -19,7 +19,7 @@ from ingest.readers.hrpy.facts import (
 )
 from ingest.readers.shared.binary import U64, Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph

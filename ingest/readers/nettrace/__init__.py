@@ -11,9 +11,9 @@ NetTraceFormat.md; dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
 
 from __future__ import annotations
 
-from ingest.command_line import command
 from ingest.readers.base import Format
 from ingest.readers.dotnet.event_blocks import MAGIC
+from ingest.words.command_line import command
 
 NAME = "nettrace"
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ingest.command_line import command
 from ingest.heap.graph import GarbageCollection, Part
 from ingest.heap.history import collected_generation
 from ingest.readers.base import Selection
 from ingest.readers.dotnet.gc_events import MODES, REASONS, Chunk, Gc, Mode, Reason
 from ingest.readers.nettrace.survival_events import NO_EVENTS, SurvivalEvents
-from ingest.text import counted
+from ingest.words.command_line import command
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from ingest.readers.dotnet.event_blocks import TraceHeader

@@ -42,7 +42,7 @@ from ingest.runtimes import CPYTHON
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ingest.compiled import Bools, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.readers.pyheap.records import PyHeapRecords
     from ingest.readers.shared.irregularities import IrregularityCounter

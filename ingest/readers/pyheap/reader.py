@@ -31,7 +31,7 @@ from ingest.readers.pyheap.scan import (
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.columns import GrowingColumn
 from ingest.readers.shared.irregularities import IrregularityCounter
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph

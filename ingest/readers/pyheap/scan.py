@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_FIELD
 from ingest.readers.cpython.objects import ENTRY, KEY
 from ingest.readers.shared.big_endian import uint32, uint64
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Bytes, Ids, Ints, Longs, Number
+    from ingest.arrays.compiled import Bools, Bytes, Ids, Ints, Longs, Number
 
 FAULTS = (
     "",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Number
+    from ingest.arrays.compiled import Bytes, Number
 
 
 @kernel

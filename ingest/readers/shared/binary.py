@@ -9,7 +9,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from ingest.errors import MalformedDump, TruncatedDump
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest import array_files
+from ingest.arrays import array_files
+from ingest.arrays.spill import NEVER
 from ingest.errors import MalformedDump
 from ingest.heap.graph import NO_FIELD, NO_TYPE
-from ingest.memory import beside, trim
-from ingest.spill import NEVER
+from ingest.system.memory import beside, trim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import DTypeLike, NDArray
 
-    from ingest.compiled import Bools, Bytes, Ints, Longs
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs
 
     Numbers = NDArray[Any]
 
@@ -228,7 +228,7 @@ class GrowingColumn:
 
     Args:
         dtype: Of the column; rows of a wider one change it.
-        spill: Where it is kept once it is large; see `ingest.array_files.folder_for`.
+        spill: Where it is kept once it is large; see `array_files.folder_for`.
     """
 
     def __init__(self, dtype: np.dtype[Any] | str, spill: str = NEVER) -> None:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.shared.big_endian import uint64
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Number
+    from ingest.arrays.compiled import Bytes, Number
 
 MARK = b"... #"
 _MARK = np.frombuffer(MARK, np.uint8)

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.compiled import fetch, kernel
-from ingest.memory import in_halves
+from ingest.arrays.compiled import fetch, kernel
+from ingest.system.memory import in_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ids, Ints, Number
+    from ingest.arrays.compiled import Ids, Ints, Number
     from ingest.readers.shared.columns import Folding
 
 ABSENT, NULL, FOLDED = -1, -2, -3

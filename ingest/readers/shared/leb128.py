@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.shared.binary import LONGEST_ULEB_BYTES
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Number
+    from ingest.arrays.compiled import Bytes, Number
 
 CUT, LONG = -1, -2
 """In place of a number's end: the bytes end within it, or it exceeds 64 bits."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_FIELD
 from ingest.readers.shared.columns import shortened
 from ingest.readers.shared.id_table import NULL
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Bytes, Ints, Starts
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Starts
 
 
 class AddedReferences(NamedTuple):

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ingest import array_files
+from ingest.arrays import array_files
+from ingest.arrays.spill import NEVER
 from ingest.heap.completeness import CUT
 from ingest.heap.graph import (
     NO_DOMAIN,
@@ -43,7 +44,6 @@ from ingest.heap.graph import (
     RootKind,
     starts_type,
 )
-from ingest.memory import thread_count, threads, trim
 from ingest.readers.shared.columns import (
     InteriorRoots,
     ObjectColumns,
@@ -55,14 +55,14 @@ from ingest.readers.shared.columns import (
 from ingest.readers.shared.id_table import ABSENT, FOLDED, NULL, IdTable, RowNumbers
 from ingest.readers.shared.references import AddedReferences, References
 from ingest.readers.shared.unrecorded import without_holder
-from ingest.spill import NEVER
+from ingest.system.memory import thread_count, threads, trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ids, Ints, Starts
+    from ingest.arrays.compiled import Bools, Ids, Ints, Starts
     from ingest.readers.shared.columns import Folding, RootColumns
     from ingest.readers.shared.irregularities import IrregularityCounter
     from ingest.readers.shared.type_table import TypeTable

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Longs, Number
+    from ingest.arrays.compiled import Bytes, Longs, Number
 
 BLANK, END, OTHER = 16, 17, 18
 CLASS = np.full(256, OTHER, np.uint8)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Ints
+    from ingest.arrays.compiled import Ints
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Bytes, Ints, Starts
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Starts
 
 _NONE, _REACHED = -1, -2
 

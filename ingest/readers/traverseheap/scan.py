@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.text_scan import BLANK, CLASS, END
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ids, Ints, Longs, Number
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs, Number
 
 
 def _text(text: bytes) -> Bytes:

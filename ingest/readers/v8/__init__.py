@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 
-from ingest.command_line import command
 from ingest.readers.base import Format
+from ingest.words.command_line import command
 
 NAME = "v8"
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from ingest.heap.graph import EPHEMERON, NO_FIELD, RefKind, RootFlag, RootKind
 from ingest.heap.read_options import Fold
-from ingest.memory import beside
 from ingest.readers.shared.columns import (
     Folding,
     ObjectColumns,
@@ -48,12 +47,13 @@ from ingest.readers.v8.rules import (
 )
 from ingest.readers.v8.sites import allocations
 from ingest.runtimes import BUN, V8
-from ingest.text import human_bytes
+from ingest.system.memory import beside
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ints
+    from ingest.arrays.compiled import Bytes, Ints
     from ingest.heap.graph import HeapGraph
     from ingest.readers.shared.irregularities import IrregularityCounter
     from ingest.readers.v8.document import Snapshot

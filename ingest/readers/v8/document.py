@@ -31,14 +31,14 @@ from ingest.readers.v8.scan import (
     texts,
     trace_tree,
 )
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bytes, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 _LONGEST_META_BYTES = 1 << 20

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Ids, Ints, Number
+    from ingest.arrays.compiled import Bools, Ids, Ints, Number
     from ingest.readers.v8.document import Texts
     from ingest.readers.v8.rules import Edges
 

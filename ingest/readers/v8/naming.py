@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.compiled import fetch, kernel
+from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.values import ObjectValues, ValueKind
 from ingest.readers.shared.columns import starts_of
 from ingest.readers.v8.interfaces import Interfaces
@@ -15,7 +15,7 @@ from ingest.readers.v8.rules import DETACHED, targets_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ingest.compiled import Bools, Bytes, Ints, Longs
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs
     from ingest.readers.v8.document import Snapshot, Texts
     from ingest.readers.v8.rules import Edges, EdgeTypes, NodeTypes
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.memory import one_ahead
 from ingest.readers.shared.irregularities import IrregularityCounter
 from ingest.readers.v8.assembly import assemble
 from ingest.readers.v8.document import Document
+from ingest.system.memory import one_ahead
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.compiled import fetch, kernel
+from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import RefKind
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bools, Bytes, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bools, Bytes, Ids, Ints, Longs
 
 _STRONG, _WEAK = int(RefKind.STRONG), int(RefKind.WEAK)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 
 if TYPE_CHECKING:
-    from ingest.compiled import Bytes, Ids, Ints, Longs
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs
 
 MORE, DONE, FAULT = range(3)
 """How a scan ended: at the end of the window, at that of the value, at a fault."""

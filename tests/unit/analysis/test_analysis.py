@@ -28,7 +28,7 @@ from ingest.analysis.metrics import analyse
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import rows_where, type_references
-from ingest.compiled import Kernel
+from ingest.arrays.compiled import Kernel
 from ingest.heap.graph import HeapGraph, RefKind, starts_type
 from ingest.heap.read_options import StrengthPolicy
 from ingest.suspects.holders import shortest_path

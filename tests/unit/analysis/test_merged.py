@@ -19,7 +19,7 @@ from ingest.analysis.metrics import analyse
 from tests.unit.graphs import Held, graph_of, small_graphs
 
 if TYPE_CHECKING:
-    from ingest.compiled import Ints
+    from ingest.arrays.compiled import Ints
     from ingest.heap.graph import HeapGraph
 
 Chain = tuple[int, ...]

@@ -51,7 +51,7 @@ def test_a_leak_fails_with_its_place_and_its_dumps(example: Path) -> None:
     ran = subprocess.run(
         [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-            "-p", "ingest.pytest_plugin", f"--basetemp={example / 'kept'}",
+            "-p", "ingest.api.pytest_plugin", f"--basetemp={example / 'kept'}",
         ],
         cwd=example, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},

@@ -29,7 +29,7 @@ from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
 from ingest.capture.processes import RunningProgram
 from ingest.errors import CaptureError
-from ingest.files import OutputFile
+from ingest.system.files import OutputFile
 from tests.unit.capture.fake_dotnet import (
     COLLECT,
     COLLECT_2,
@@ -342,7 +342,7 @@ def test_events_in_every_form(
 
 
 _PATIENT = """
-from ingest import interrupts
+from ingest.system import interrupts
 from ingest.__main__ import main
 interrupts.GRACE_S = 10  # a busy machine does not end it in disorder
 main()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.places import places
+from ingest.system.places import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import pytest
 from ingest.cli import main
 from ingest.cli.options import write_file
 from ingest.errors import IngestError
-from ingest.files import check_writable
+from ingest.system.files import check_writable
 
 
 def test_a_file_is_written_and_named(

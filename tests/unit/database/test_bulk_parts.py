@@ -25,12 +25,12 @@ from ingest.database import bulk
 from ingest.database.bulk import check_disk, stored_dumps, storing
 from ingest.database.importer import ImportMeter, StartedImport, _failure
 from ingest.errors import DumpError, EmbeddedError, IngestError, StoreError
-from ingest.process_names import this_process
 from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer
 from ingest.server.home import Home
 from ingest.server.launch import for_import
-from ingest.settings import settings
+from ingest.system.process_names import this_process
+from ingest.system.settings import settings
 from ingest.tables.export import export
 from ingest.tables.export_format import ExportFormat
 from ingest.tables.heap_tables import HeapTables

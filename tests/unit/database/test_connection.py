@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import neo4j
 import pytest
 
-from ingest import interrupts
 from ingest.database.connection import OwnServer, _translated, connect
 from ingest.database.indexes import ensure_needed
 from ingest.errors import NeedsRestart, ServerFailed, ServerUnavailable, StoreError
 from ingest.server.target import Target
+from ingest.system import interrupts
 from ingest.tables.schema import constraint_statements, needed_statements
 
 if TYPE_CHECKING:

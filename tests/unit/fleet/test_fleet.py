@@ -25,7 +25,7 @@ from ingest.fleet.spark import tasks_of
 from ingest.fleet.task import ADDED, ATTEMPTS, Job, Outcome, try_dump
 from ingest.fleet.workplace import DumpBatch, FleetFolder, merge_batch
 from ingest.heap.read_options import DEFAULTS, StrengthPolicy
-from ingest.memory import thread_count
+from ingest.system.memory import thread_count
 from tests.dumps.fleet import LABELS, PROGRAMS, VERSIONS, write_fleet
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from ingest import colours
 from ingest.queries.library import GROUPS, library, search
 from ingest.reports.catalogue import by_group, by_rank, describe
+from ingest.words import colours
 
 ALL = list(library().values())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ingest.queries.answer import Answer
 from ingest.reports.contents import opened, to_open
 from ingest.reports.hierarchy import Tile, dominator_tiles, listed_tiles, whole_heap
-from ingest.text import Captions
+from ingest.words.text import Captions
 from tests.unit.reports.test_hierarchy import answer
 
 COLUMNS = (

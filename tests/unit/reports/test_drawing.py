@@ -10,7 +10,7 @@ from ingest.reports.drawing import (
     paths_of_type,
     picture,
 )
-from ingest.text import Captions
+from ingest.words.text import Captions
 
 SHORT = Captions()
 

@@ -15,7 +15,7 @@ from ingest.reports.hierarchy import (
     merged_tiles,
     whole_heap,
 )
-from ingest.text import Captions
+from ingest.words.text import Captions
 
 COLUMNS = (
     "object",

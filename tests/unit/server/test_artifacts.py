@@ -14,7 +14,7 @@ import pytest
 from ingest.errors import EmbeddedError
 from ingest.progress import silent
 from ingest.server.artifacts import Artifact, Lock, distrust, fetch, lock_for, read_lock
-from ingest.settings import settings
+from ingest.system.settings import settings
 from tests.locks import newer, shipped
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(
     def full(descriptor: int) -> NoReturn:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("ingest.files.os.fsync", full)
+    monkeypatch.setattr("ingest.system.files.os.fsync", full)
     with pytest.raises(EmbeddedError, match=r"is full: .* INGEST_HOME"):
         _fetch(artifact)
     assert _files(tmp_path) == []

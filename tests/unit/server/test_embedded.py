@@ -27,7 +27,7 @@ from ingest.server.launch import (
 )
 from ingest.server.process import failed_start
 from ingest.server.target import ask
-from ingest.settings import Settings
+from ingest.system.settings import Settings
 
 SIZES = Memory(300, 100)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.places import places
 from ingest.server.launch import archive_flags, is_archived
+from ingest.system.places import places
 
 JAVA = """#!/bin/sh
 for argument; do

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ingest.errors import EmbeddedError
-from ingest.memory import cgroup_limit
 from ingest.server.launch import Memory, fit, total_mib
+from ingest.system.memory import cgroup_limit
 
 
 @pytest.mark.parametrize("total", [640, 700, 1024, 1600, 4096, 16384, 262144])

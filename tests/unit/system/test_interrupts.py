@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PROGRAM = """
 import sys, threading, time
 from pathlib import Path
-from ingest import interrupts
+from ingest.system import interrupts
 
 def hang(said):
     until = time.monotonic() + 60
@@ -126,7 +126,7 @@ def test_ctrl_c_before_anything_is_imported_is_no_traceback() -> None:
 
 IMPORT = """
 import os, signal
-from ingest import interrupts
+from ingest.system import interrupts
 
 def import_extension():
     try:

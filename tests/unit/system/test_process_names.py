@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from ingest.process_names import NOBODY, is_alive, this_process
+from ingest.system.process_names import NOBODY, is_alive, this_process
 
 
 def test_this_process_is_alive() -> None:
@@ -26,7 +26,9 @@ def test_a_clock_that_is_set_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_process_that_has_ended_is_dead_before_its_parent_knows() -> None:
-    code = "from ingest.process_names import *; print(this_process(), flush=True)"
+    code = (
+        "from ingest.system.process_names import *; print(this_process(), flush=True)"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", f"{code}; input()"],
         stdin=subprocess.PIPE,

@@ -20,7 +20,7 @@ from ingest.heap.read_options import DEFAULTS, ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, parts
 from ingest.readers.digests import digest_of, is_rereadable
-from ingest.text import counted
+from ingest.words.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import _COMMANDS
-from ingest.command_line import command, install_command
+from ingest.words.command_line import command, install_command
 
-PACKAGE = Path(__file__).parents[2] / "ingest"
+PACKAGE = Path(__file__).parents[3] / "ingest"
 _WRITTEN_OUT = re.compile(
     rf"\bingest (?:{'|'.join([*_COMMANDS, 'fleet', 'capture', 'server'])})\b"
 )

@@ -2,7 +2,7 @@
 
 Importing a module of kernels imports no numba: that takes a quarter of a second and
 60 MiB, so it waits for the first call. Where the machine code is stored, and what it
-is stored under, is in `ingest.kernel_cache`.
+is stored under, is in `ingest.arrays.kernel_cache`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ingest import interrupts
+from ingest.system import interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ingest.kernel_cache import Compilation
+    from ingest.arrays.kernel_cache import Compilation
 
     F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,7 +57,7 @@ def _report(compilation: Compilation) -> None:
 
 @functools.cache
 def _kernel_cache() -> ModuleType:
-    """`ingest.kernel_cache`, and with it numba.
+    """`ingest.arrays.kernel_cache`, and with it numba.
 
     The import makes 90,000 objects that live as long as the process. Looking for
     garbage among them, now, later and at the end, would take a sixth of the time of a
@@ -66,7 +66,7 @@ def _kernel_cache() -> ModuleType:
     gc.disable()
     try:
         with interrupts.held():
-            from ingest import kernel_cache
+            from ingest.arrays import kernel_cache
     finally:
         gc.freeze()
         gc.enable()

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ingest import interrupts
-from ingest.detached import start_detached
 from ingest.errors import IngestError
+from ingest.system import interrupts
+from ingest.system.detached import start_detached
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,10 +11,10 @@ import pytest
 from filelock import Timeout
 
 from ingest.errors import IngestError
-from ingest.files import file_lock, output_file
 from ingest.progress import silent
 from ingest.server.embedded import EmbeddedServer
-from ingest.settings import settings
+from ingest.system.files import file_lock, output_file
+from ingest.system.settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

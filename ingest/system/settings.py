@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
-from ingest.places import places, variable
+from ingest.system.places import places, variable
 
 if TYPE_CHECKING:
     from pathlib import Path

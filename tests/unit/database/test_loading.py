@@ -14,10 +14,10 @@ import pytest
 
 from ingest import readers
 from ingest.database.dump_list import DumpInfo
+from ingest.database.loading import Loader
 from ingest.database.store import Written
 from ingest.errors import DumpError, StoreError
 from ingest.heap.read_options import ReadOptions
-from ingest.pipeline import Loader
 from ingest.tables.mapping import Counts
 from tests.dumps.nettrace import NetTrace
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.database.claims import Place
+    from ingest.database.loading import Receipt
     from ingest.database.store import Store
     from ingest.heap.identity import Identity
-    from ingest.pipeline import Receipt
     from tests.conftest import Ran
 
 GCLOG = "a 2 x\nt 1 T\no 1 1 10\nr 1 1 0\nc x\n"
@@ -163,7 +163,7 @@ class Slow(Loaded):
 
 @pytest.fixture
 def slow(store: Loaded, monkeypatch: pytest.MonkeyPatch) -> Slow:
-    monkeypatch.setattr("ingest.pipeline._AT_ONCE_S", 0)
+    monkeypatch.setattr("ingest.database.loading._AT_ONCE_S", 0)
     return Slow(store)
 
 

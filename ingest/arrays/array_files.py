@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.spill import AUTO, NEVER, folder_with_room, is_started, is_supported
+from ingest.arrays.spill import AUTO, NEVER, folder_with_room, is_started, is_supported
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ def folder_for(chosen: str, array: NDArray[Any]) -> Path | None:
     """Where arrays of this size are to be files; ``None`` where they stay in memory.
 
     Args:
-        chosen: As for `ingest.spill.can_start`.
+        chosen: As for `ingest.arrays.spill.can_start`.
         array: One of them.
     """
     if chosen == NEVER or array.nbytes < LEAST_BYTES or not is_supported():

@@ -46,12 +46,12 @@ from numba.core.runtime import _nrt_python
 from numba.extending import intrinsic
 
 from ingest import __version__
-from ingest.places import places
+from ingest.system.places import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-BROUGHT = Path(__file__).parent / "kernels"
+BROUGHT = Path(__file__).parents[1] / "kernels"
 """Folders of machine code that came with the package: as trusted as its source."""
 
 _PREFIX = "heaproots-"
@@ -104,7 +104,7 @@ def callee(
 
 @functools.cache
 def fetcher() -> object:
-    """How numba types `ingest.compiled.fetch` where a kernel calls it."""
+    """How numba types `ingest.arrays.compiled.fetch` where a kernel calls it."""
 
     @intrinsic
     def fetch(_: object, column: Any, at: Any) -> Any:  # noqa: ANN401

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.errors import IngestError
-from ingest.places import places
-from ingest.settings import Settings, settings
+from ingest.system.places import places
+from ingest.system.settings import Settings, settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -39,7 +39,7 @@ LARGE = {
 
 _TWICE = """
 import contextlib, io, json, os, sys
-from ingest import spill
+from ingest.arrays import spill
 from ingest.cli import main
 
 spill.LEAST_BYTES = 4096
@@ -76,8 +76,8 @@ _ARRAYS = """
 import json, os, random, sys
 from pathlib import Path
 import numpy as np
-from ingest import spill
-from ingest.memory import beside
+from ingest.arrays import spill
+from ingest.system.memory import beside
 from ingest.readers.shared.resolver import in_threads
 
 spill.LEAST_BYTES = 4096

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from numba import types
 from numba.core.errors import NumbaError
 
-from ingest import kernel_cache
-from ingest.detached import start_detached
+from ingest.arrays import kernel_cache
+from ingest.system.detached import start_detached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -64,7 +64,7 @@ def install_command(extra: str) -> str:
 
 def _is_of_checkout() -> bool:
     """Whether the package runs from a folder of sources, or was installed from one."""
-    if (Path(__file__).parents[1] / "pyproject.toml").exists():
+    if (Path(__file__).parents[2] / "pyproject.toml").exists():
         return True
     from importlib.metadata import PackageNotFoundError, distribution
 

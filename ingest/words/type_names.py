@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
-from ingest.command_line import quoted
 from ingest.errors import NotFound
-from ingest.text import caption_of, printable
+from ingest.words.command_line import quoted
+from ingest.words.text import caption_of, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

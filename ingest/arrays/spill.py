@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
-from ingest.text import human_bytes
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,9 +13,9 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from ingest import array_files, spill
 from ingest.analysis.metrics import HeapMetrics, analyse
-from ingest.array_files import (
+from ingest.arrays import array_files, spill
+from ingest.arrays.array_files import (
     ArrayFile,
     extended,
     folder_for,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.text import (
+from ingest.words.text import (
     CAPTION_LENGTH,
     Captions,
     caption_of,

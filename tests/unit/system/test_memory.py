@@ -12,8 +12,8 @@ import zstandard
 
 from ingest.errors import DumpError, NotEnoughMemory
 from ingest.heap.read_options import Fold, ReadOptions
-from ingest.memory import available_bytes, one_ahead, used_bytes
 from ingest.readers import open_source
+from ingest.system.memory import available_bytes, one_ahead, used_bytes
 from tests.dumps.gclog import large_gclog
 from tests.heaps import measure
 from tests.unit.readers.test_gclog import EXCERPT
@@ -146,7 +146,7 @@ def test_what_is_made_one_ahead_is_all_there_in_its_order_and_so_is_its_fault() 
 def test_what_is_given_up_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     # The collector closes it, perhaps while a thread is being started: to wait for
     # another one then would never end.
-    monkeypatch.setattr("ingest.memory.thread_count", lambda: 2)
+    monkeypatch.setattr("ingest.system.memory.thread_count", lambda: 2)
     gate, closed = threading.Event(), threading.Event()
 
     def items() -> Iterator[int]:

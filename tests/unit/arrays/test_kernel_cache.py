@@ -16,11 +16,11 @@ import numba
 import numpy as np
 import pytest
 
-from ingest import kernel_cache, precompile
+from ingest.arrays import kernel_cache, precompile
+from ingest.arrays.compiled import Kernel, fetch, kernel
+from ingest.arrays.kernel_cache import Compilation
 from ingest.cli.bars import CompilationNotice
-from ingest.compiled import Kernel, fetch, kernel
 from ingest.heap.graph import RefKind
-from ingest.kernel_cache import Compilation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ FILES = {
     "__init__.py": "",
     "constants.py": "OFFSET = 1\n",
     "helper.py": """
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from toy.constants import OFFSET
 
 @kernel
@@ -37,7 +37,7 @@ def step(value):
     return value + OFFSET
 """,
     "first.py": """
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 from toy.helper import step
 
 @kernel
@@ -45,7 +45,7 @@ def first(value):
     return 10 * step(value)
 """,
     "second.py": """
-from ingest.compiled import kernel
+from ingest.arrays.compiled import kernel
 
 @kernel
 def second(value):
@@ -54,8 +54,8 @@ def second(value):
 }
 PROGRAM = """
 import json, os, pathlib, sys
-from ingest import kernel_cache
-from ingest.compiled import compilations_reported
+from ingest.arrays import kernel_cache
+from ingest.arrays.compiled import compilations_reported
 from toy.first import first
 from toy.second import second
 
@@ -82,7 +82,7 @@ class Toy:
         self.package.mkdir()
         for name, text in FILES.items():
             (self.package / name).write_text(text, encoding="utf-8")
-        root = Path(kernel_cache.__file__).parents[1]
+        root = Path(kernel_cache.__file__).parents[2]
         self.environment = {
             **os.environ,
             "INGEST_HOME": str(folder / "home"),
@@ -181,7 +181,7 @@ def test_code_that_came_with_the_package_is_not_compiled_again(tmp_path: Path) -
 
 LIST = """
 import json, os, pathlib, sys
-from ingest import kernel_cache, precompile
+from ingest.arrays import kernel_cache, precompile
 from toy import first, second
 
 kernel_cache.BROUGHT = pathlib.Path(os.environ["BROUGHT"])
@@ -328,7 +328,11 @@ def test_the_folder_of_a_module_depends_on_what_it_imports() -> None:
     found = kernel_cache._sources("ingest.analysis.dominators")
 
     assert {"ingest.analysis.dominators", "ingest.analysis.distances"} <= set(found)
-    assert {"ingest.compiled", "ingest.kernel_cache", "ingest.heap.graph"} <= set(found)
+    assert {
+        "ingest.arrays.compiled",
+        "ingest.arrays.kernel_cache",
+        "ingest.heap.graph",
+    } <= set(found)
     assert not any(name.startswith("ingest.readers") for name in found)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.errors import NotFound
-from ingest.type_names import TypeFound, find_type, guess_type, hint
+from ingest.words.type_names import TypeFound, find_type, guess_type, hint
 
 TYPES = {
     "shop.OrderService": 0,

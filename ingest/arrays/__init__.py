@@ -1,0 +1,1 @@
+"""Columns and what computes on them: memory, files instead of it, compiled kernels."""

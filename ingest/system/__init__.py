@@ -1,0 +1,1 @@
+"""What the machine gives: files, folders, processes, signals, settings."""

@@ -1,0 +1,1 @@
+"""What is printed: texts, names of types, command lines, colours."""
