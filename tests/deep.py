@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 # The quick suite tries the same examples each time; the deep one more, and others. A
 # shared machine is slow at times: no example is timed.
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("deep", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(PROFILE)
-THOROUGH = settings(max_examples=5000 if PROFILE == "deep" else 250)
+THOROUGH = settings(max_examples=5000 if PROFILE == "deep" else 80)
 """For what is held against a twin or a definition: its faults are rare."""
 
 

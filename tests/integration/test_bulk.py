@@ -332,6 +332,7 @@ def test_dropping_the_only_dump_makes_a_new_store(
         assert content(after, "hostile") == before
 
 
+@pytest.mark.deep
 def test_a_bulk_load_leaves_out_what_another_process_is_deleting(
     server: EmbeddedServer,
     database: Database,

@@ -124,7 +124,7 @@ def changed(draw: st.DrawFn) -> tuple[str, str]:
     return kind, text
 
 
-@settings(max_examples=20_000 if PROFILE == "deep" else 400)
+@settings(max_examples=20_000 if PROFILE == "deep" else 100)
 @given(changed())
 def test_changed_text_ends_in_a_value_or_one_error(text: tuple[str, str]) -> None:
     _ends(*text)

@@ -218,7 +218,7 @@ def test_an_id_twice_and_a_type_that_nothing_declares_are_counted() -> None:
 def test_a_file_cut_anywhere_is_read_as_far_as_it_goes_or_refused() -> None:
     data = example()
     seen = set()
-    for end in cuts(12, len(data), every=3):
+    for end in cuts(12, len(data), every=11):
         try:
             graph = graph_of(data[:end])
         except DumpError as error:
@@ -300,6 +300,7 @@ def test_what_contradicts_the_format_is_refused_with_its_byte(
     assert time.process_time() - began < 5
 
 
+@pytest.mark.deep
 def test_many_attributes_and_many_references_take_no_square_of_time() -> None:
     many = 30_000
     heap = PyHeap()
