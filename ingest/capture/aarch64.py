@@ -166,8 +166,9 @@ def _loads(values: Sequence[int]) -> bytes:
 
 def _step(step: Step) -> bytes:
     match step:
-        case FunctionCall(function, arguments, keep):
-            made = _loads(arguments) + _load(16, function) + _words(0xD63F0200)  # blr
+        case FunctionCall(function, arguments, keep, returned_at):
+            made = _load(8, returned_at) if returned_at else b""
+            made += _loads(arguments) + _load(16, function) + _words(0xD63F0200)  # blr
             return made + (_load(_HELD[keep], RESULT) if keep else b"")
         case SystemCall(name, arguments):
             return _loads(arguments) + _load(8, _NUMBERS[name]) + _words(_SVC)

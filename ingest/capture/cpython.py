@@ -143,12 +143,12 @@ def capture(
         room = room_of(target)
         mode = room.mode() if mode == "auto" else mode
         folder, inner = stack.enter_context(_folder(target.pid))
-        made = "heap.hrpy"
+        made, injection = "heap.hrpy", injected(target.pid)
         asked = {
             "folder": inner, "path": f"{inner}/{made}", "mode": mode, "values": values,
-            "compress": path.suffix == ".gz",
+            "compress": path.suffix == ".gz", "malloc_at": injection.malloc_at,
         }  # fmt: skip
-        run = _Run(target, injected(target.pid), folder, mode, room)
+        run = _Run(target, injection, folder, mode, room)
         text = _bootstrap(asked, began + timeout_s)
         told, pause_s = run.dump(text, began + timeout_s, timeout_s, progress)
         with folder.opened(made) as source:
@@ -243,9 +243,16 @@ def _bootstrap(asked: dict[str, object], until: float) -> bytes:
     """
     is_copy = asked["mode"] == "fork"
     script = f"{asked['folder']}/dump.py"
-    lines = ["import gc, posix, time", "is_on = gc.isenabled()", "gc.disable()", "try:"]
+    lines = [
+        "import _signal, gc, posix, time",
+        "is_on = gc.isenabled()",
+        "gc.disable()",
+        "try:",
+    ]
     lines.append(f" if time.monotonic() < {until!r}:")
     if is_copy:
+        # It ends then if nobody waits for it.
+        lines.append(f"  _signal.alarm(max(1, int({until!r} - time.monotonic()) + 1))")
         lines.append("  gc.get_freeze_count() and gc.unfreeze()")
     lines.append("  before = gc.get_objects()")
     if is_copy:

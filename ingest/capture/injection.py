@@ -11,12 +11,12 @@ program copied:
 - That process calls ``fork`` of the C library, so that the locks of the allocator are
   free in the copy, releases the interpreter's lock, and waits for the end of the copy.
 - The copy closes all files. Threads that waited for the interpreter's lock are not in
-  it, so what they left in that lock is overwritten. It runs the text and ends. Nothing
-  of CPython's own is told of the copying: no handler of the program runs, and all
-  states of its threads are there to be read.
+  it, so what they left in that lock is overwritten, and it takes the lock again. It
+  runs the text and ends. Nothing of CPython's own is told of the copying: no handler of
+  the program runs, and all states of its threads are there to be read.
 
 Where another thread had one of CPython's inner locks, the copy comes to a halt: it is
-killed, and another one is made.
+killed, and another one is made. An alarm ends a copy for which nobody waits any more.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ _STARTS = {"fork": 0x800, "stop": 0x880}
 _ADDS = {"fork": 0x900, "stop": 0x980}
 _PENDING = {"fork": 0xA00, "stop": 0xA80}
 _TRIMMING, _TRIM_START = 0xB80, 0xC00
-_MASK_AT, _MAGIC_AT = 0xE00, 0xFF0
-_MAGIC = b"heaproots 2\0"
+_MASK_AT, _ALARM_MASK_AT, _MAGIC_AT = 0xE00, 0xE80, 0xFF0
+_MAGIC = b"heaproots 3\0"
 # In the data.
-_IS_ASKED, _THREAD, _COPY, _BEGAN, _COPIED, _TEXT = 0, 8, 16, 32, 48, 256
+_IS_ASKED, _THREAD, _COPY, _BEGAN, _COPIED, _MALLOC, _TEXT = 0, 8, 16, 32, 48, 128, 256
 _SIGNAL_SET_BYTES, _SET_MASK, _FILE_INPUT = 128, 2, 257
 _SHARED_MEMORY, _ANY_CHILD, _DEATH_SIGNAL, _KILL = 0x100, 0x80000000, 1, 9
 _MONOTONIC, _NO_PROCESS = 1, (1 << 32) - 1
@@ -81,14 +81,21 @@ _NEEDED = {
     "mmap", "fork", "_exit", "clock_gettime", "pthread_create", "pthread_join",
     "pthread_detach", "pthread_sigmask", "Py_AddPendingCall", "PyGILState_Ensure",
     "PyGILState_Release", "PyEval_SaveThread", "PyEval_RestoreThread", "PyDict_New",
-    "Py_DecRef", "PyRun_StringFlags", "PyErr_Clear",
+    "Py_DecRef", "PyRun_StringFlags", "PyErr_Clear", "PyThreadState_Swap", "alarm",
+    "signal",
 }  # fmt: skip
-_TRIM, _RUNTIME = "malloc_trim", "_PyRuntime"
+_TRIM, _RUNTIME, _ALLOCATED, _VERSION = (
+    "malloc_trim", "_PyRuntime", "mallinfo2", "Py_Version",
+)  # fmt: skip
+_OPTIONAL = {_TRIM, _RUNTIME, _ALLOCATED, _VERSION}
+_NO_LONGER_WAITS = 0x030C0000
+"""From that version on, who releases the lock at its end waits for no other thread."""
+_ALARM, _BEGIN_S = 14, 30
 _LOCKED = {"Py_AddPendingCall", "Py_MakePendingCalls", "PyEval_SignalReceived"}
 _INTERVAL_US, _CONDITION_BYTES = 1_000_000_000, 48
 _FEWEST_OF_ADDRESSES, _MOST_WAITERS = 1 << 44, 1 << 16
-_LOCK_AT = 32
-"""Where the condition of the interpreter's lock is in what describes it."""
+_IS_LOCKED_AT, _LOCK_AT = 16, 32
+"""Where what describes the interpreter's lock says that it is taken; its condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,11 @@ class Injection:
         began_s, began_ns, then_s, then_ns = struct.unpack("<4Q", data)
         return float(then_s - began_s + (then_ns - began_ns) / 1e9)
 
+    @property
+    def malloc_at(self) -> int:
+        """Where a copy has what ``mallinfo2`` says; 0 where nothing does."""
+        return self._data + _MALLOC if _ALLOCATED in self.known else 0
+
     def start(self, mode: str) -> bool:
         """Have the main thread, which waits, make a thread; whether it does."""
         return self._call(_STARTS[mode])
@@ -178,7 +190,7 @@ def injected(pid: int) -> Injection:
         CaptureError: it cannot be there.
         OSError: the program has ended, or may not be traced.
     """
-    known = functions(pid, {*_NEEDED, *_LOCKED, _TRIM, _RUNTIME})
+    known = functions(pid, {*_NEEDED, *_LOCKED, *_OPTIONAL})
     if missing := _NEEDED - known.keys():
         raise CaptureError(
             f"process {pid} does not export {min(missing)}, so it cannot be asked; "
@@ -198,7 +210,9 @@ def injected(pid: int) -> Injection:
     mmap = known["mmap"].start
     _map(pid, mmap, place, _CODE_BYTES, _READ_EXECUTE, restorer)
     _map(pid, mmap, place + _CODE_BYTES, _DATA_BYTES, _READ_WRITE, restorer)
-    write_memory(pid, place, _code(known, place, _lock_of(pid, known.get(_RUNTIME))))
+    lock = _lock_of(pid, known.get(_RUNTIME))
+    is_swapped = bool(lock) and _version(pid, known) < _NO_LONGER_WAITS
+    write_memory(pid, place, _code(known, place, lock, is_swapped=is_swapped))
     return Injection(pid, place, restorer, known)
 
 
@@ -218,10 +232,30 @@ def _map(pid: int, mmap: int, place: int, size: int, mode: int, restorer: int) -
     )
 
 
+def _version(pid: int, known: Mapping[str, Function]) -> int:
+    """Which CPython runs, as its ``PY_VERSION_HEX``; 0 before 3.11."""
+    if _VERSION not in known:
+        return 0
+    return int.from_bytes(read_memory(pid, known[_VERSION].start, 8), "little")
+
+
 def _code(
-    known: Mapping[str, Function], place: int, lock: Sequence[tuple[int, int]]
+    known: Mapping[str, Function],
+    place: int,
+    lock: Sequence[tuple[int, int]],
+    *,
+    is_swapped: bool,
 ) -> bytes:
-    """The machine code; the same for each capture of one process."""
+    """The machine code; the same for each capture of one process.
+
+    Args:
+        known: Functions of the process.
+        place: Where the code is to be.
+        lock: What the interpreter's lock is where nobody waits for it.
+        is_swapped: Whether the copy says that the lock is free and takes it. Before
+            CPython 3.12, who is asked for the lock and releases it waits until another
+            thread has had it, of which the copy has none.
+    """
     at = {name: one.start for name, one in known.items()}
     data = place + _CODE_BYTES
     release = FunctionCall(at["PyGILState_Release"], (KEPT,))
@@ -243,11 +277,25 @@ def _code(
         ),
     )
     trim: list[Step] = [FunctionCall(at[_TRIM], (0,))] if _TRIM in at else []
+    # Both also take back that others wait for the lock.
+    again: tuple[Step, ...] = (release, ensure)
+    if is_swapped:
+        again = (
+            FunctionCall(at["PyThreadState_Swap"], (0,), keep=KEPT),
+            StoreValue(lock[0][0] + _IS_LOCKED_AT - _LOCK_AT, 0),
+            FunctionCall(at["PyEval_RestoreThread"], (KEPT,)),
+        )
+    allocated: tuple[Step, ...] = ()
+    if _ALLOCATED in at:
+        allocated = (FunctionCall(at[_ALLOCATED], returned_at=data + _MALLOC),)
     copy: tuple[Step, ...] = (
+        FunctionCall(at["signal"], (_ALARM, 0)),
+        FunctionCall(at["alarm"], (_BEGIN_S,)),
+        FunctionCall(at["pthread_sigmask"], (_SET_MASK, place + _ALARM_MASK_AT, 0)),
         *(StoreValue(address, value) for address, value in lock),
         SystemCall("close_range", (0, _ALL_FILES, 0)),
-        release,  # which also takes back that others wait for the lock
-        ensure,
+        *again,
+        *allocated,
         *run,
         FunctionCall(at["_exit"], (1,)),
     )
@@ -306,7 +354,11 @@ def _code(
     made[_TRIMMING] = trim
     made[_TRIM_START] = [make(_TRIMMING), If(is_zero=True, steps=let_go), last]
     parts = [(begin, machine().function(steps)) for begin, steps in made.items()]
-    parts += [(_MASK_AT, b"\xff" * _SIGNAL_SET_BYTES), (_MAGIC_AT, _MAGIC)]
+    all_signals = (1 << 8 * _SIGNAL_SET_BYTES) - 1
+    masks = {_MASK_AT: all_signals, _ALARM_MASK_AT: all_signals ^ 1 << _ALARM - 1}
+    for place_of_mask, mask in masks.items():
+        parts.append((place_of_mask, mask.to_bytes(_SIGNAL_SET_BYTES, "little")))
+    parts.append((_MAGIC_AT, _MAGIC))
     code = b""
     for begins, part in sorted(parts):
         assert len(code) <= begins

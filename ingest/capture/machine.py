@@ -108,11 +108,14 @@ class FunctionCall:
         function: Its address.
         arguments: At most five: numbers, `RESULT`, `KEPT`, `KEPT_TOO`.
         keep: `KEPT` or `KEPT_TOO` if its result is kept.
+        returned_at: Where it puts the structure that it returns, if it does; then it
+            takes at most four arguments.
     """
 
     function: int
     arguments: tuple[int, ...] = ()
     keep: int = 0
+    returned_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

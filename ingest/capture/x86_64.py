@@ -138,7 +138,8 @@ def _loads(registers: Sequence[int], values: Sequence[int]) -> bytes:
 
 def _step(step: Step) -> bytes:
     match step:
-        case FunctionCall(function, arguments, keep):
+        case FunctionCall(function, arguments, keep, returned_at):
+            arguments = (returned_at, *arguments) if returned_at else arguments
             made = _loads(_FOR_FUNCTION, arguments)
             made += _loads([_RAX], [function]) + b"\xff\xd0"  # call rax
             if keep:

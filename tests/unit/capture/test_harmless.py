@@ -136,6 +136,30 @@ def test_a_program_notices_nothing(waits: str, tmp_path: Path) -> None:
     assert len(Truth(dump_of(taken.path)).of_type("__main__.Kept")) == 1000
 
 
+HURRIED = """
+import sys, threading
+class Kept: pass
+KEPT = [Kept() for _ in range(1000)]
+sys.setswitchinterval(1e-5)
+def work():
+    while True: sum(range(100))
+threading.Thread(target=work, daemon=True).start()
+print("ready", flush=True)
+work()
+"""
+
+
+def test_a_copy_runs_whose_lock_others_wait_for(tmp_path: Path) -> None:
+    """Before 3.12, who is asked for the lock waits until another thread has had it."""
+    with started("-c", HURRIED) as program:
+        began = time.monotonic()
+        taken = capture(str(program.pid), tmp_path / "x.hrpy", mode="fork")
+        # A copy that comes to a halt is given up after ten seconds.
+        assert time.monotonic() - began < 9
+
+    assert len(Truth(dump_of(taken.path)).of_type("__main__.Kept")) == 1000
+
+
 FILTERED = """
 import ctypes, os, struct, sys, time
 libc = ctypes.CDLL(None)

@@ -216,6 +216,19 @@ def test_code_of_x86_64() -> None:
     assert made.hex(" ") == " ".join(words)
 
 
+def test_where_a_structure_is_returned() -> None:
+    step = FunctionCall(0x70, (1,), returned_at=0x80)
+    data = AARCH64.function([step])
+    words = struct.unpack(f"<{len(data) // 4}I", data)[2:-4]
+    made = X86_64.function([step])[7:-10]
+
+    # mov x8, 128; mov x0, 1; mov x16, 112; blr x16
+    assert words == (0xD2801008, 0xD2800020, 0xD2800E10, 0xD63F0200)
+    # mov rdi, 128; mov rsi, 1; mov rax, 112; call rax
+    zeros = bytes(7).hex()
+    assert made.hex() == f"48bf80{zeros}48be01{zeros}48b870{zeros}ffd0"
+
+
 def test_matrices_of_x86_64_are_refused() -> None:
     """Their state is larger than what is written below the stack."""
 
