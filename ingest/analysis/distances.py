@@ -7,19 +7,19 @@ does a strong reference of a softly reachable object. References that hold make 
 graph in which distances, dominators and retained sizes are computed. So what is weakly
 reachable never changes what a strongly reachable object retains.
 
-Distances are those of shortest paths. For leak suspects, of two paths the one from a
-better owner is taken, and of those the shorter one: first static fields, modules,
-threads and all that is not named here, then handles, and frames last, for these end of
-themselves. So an object that a thread happens to look at while the dump is taken has
-the path that it has otherwise.
+Distances are those of shortest paths. Leak suspects prefer the path from a better
+owner, and then the shorter path. Static fields, modules, threads and all roots that are
+not named here are the best owners; handles come next, and frames last, since a frame
+soon returns. So the path of an object does not depend on whether a thread happens to
+look at the object while the dump is taken.
 
 A program that writes its own heap, as Node.js can, has on the stack whatever it did
-last, beside the variables of the module that runs. The stack of V8 is always searched
-last, as by Chrome DevTools, and of it the modules first; so are roots that are not
-recorded.
+last, beside the variables of the module that runs. So the search always takes the stack
+of V8 last, as Chrome DevTools does, and the modules first within the stack. Roots that
+are not recorded come last, too.
 
-Source: `java.lang.ref` of the Java API for the order of strengths; M. Pollack, The
-maximum capacity through a network (1960), for paths as strong as possible.
+Source: `java.lang.ref` of the Java API for the order of strengths; M. Pollack, "The
+maximum capacity through a network" (1960), for the strongest paths.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _BLOCKS = (RootKind.THREAD_BLOCK, RootKind.MONITOR)
 _FRAMES = (
     RootKind.LOCAL, RootKind.JNI_LOCAL, RootKind.JAVA_FRAME, RootKind.NATIVE_STACK
 )  # fmt: skip
-"""What owns objects last, the weakest at the end: a frame ends of itself."""
+"""The weakest owners, the weakest one last: a frame soon returns."""
 
 
 class ReferenceColumns(NamedTuple):
@@ -84,8 +84,8 @@ class Reach(NamedTuple):
 
     Attributes:
         distance: int32 (N + M,). Length of a shortest path of references that hold,
-            1 for an object that a root refers to; -1 if unreachable. It may be longer
-            in heaps of V8, and where the best owners were asked for.
+            1 for an object that a root refers to; -1 if unreachable. The path may be
+            longer in heaps of V8, and if ``by_owner`` was asked for.
         parent: int32 (N + M,). The previous object on that path, `ROOT`, or
             `UNREACHABLE`.
         strength: uint8 (N + M,). `RefKind` of the weakest reference on the strongest
@@ -110,9 +110,9 @@ def _search(
     reach: tuple[Ints, Ints, Bytes],
     queue: Ints,
 ) -> None:
-    """Breadth-first search of what is as strong as ``level``, from seeds on.
+    """Breadth-first search from the seeds, along paths as strong as ``level``.
 
-    Seeds come by ascending distance. ``kinds`` is empty where all are strong.
+    Seeds are sorted by distance. ``kinds`` is empty if all references are strong.
     """
     distance, parent, strength = reach
     some_weaker, notes = len(kinds) > 0, len(strength) > 0
@@ -132,7 +132,7 @@ def _search(
             seed += 1
         end = tail
         while head < end:
-            # Each look-up leads to the next one: they are asked for one by one.
+            # Each look-up needs the one before, so they are prefetched in turn.
             fetch(start, queue[min(head + 3 * _AHEAD, tail - 1)])
             fetch(targets, start[queue[min(head + 2 * _AHEAD, tail - 1)]])
             later = queue[min(head + _AHEAD, tail - 1)]
@@ -216,9 +216,9 @@ def search_roots(
 def _in_turn(
     graph: HeapGraph, strong: NDArray[np.bool_], *, by_owner: bool
 ) -> Iterator[NDArray[np.bool_]]:
-    """Bool (R,): the strong roots that are searched from at once, group by group.
+    """Bool (R,): groups of strong roots, each searched from at once.
 
-    Those that are not recorded come last: they say least of what another one reaches.
+    Roots that are not recorded come last: they explain least.
     """
     kinds = graph.root_kind
     unrecorded = strong & (kinds == RootKind.NOT_RECORDED)
@@ -286,7 +286,7 @@ def holding_references(
 def holding_roots(
     graph: HeapGraph, strength: NDArray[np.uint8] | None
 ) -> NDArray[np.bool_]:
-    """Bool (R,): the roots that hold their object: not weak ones of a stronger one."""
+    """Bool (R,): the roots that hold; a weak root of a strong object does not."""
     if strength is None:
         return np.ones(len(graph.root_object), np.bool_)
     is_weak = RootFlag.WEAK.is_in(graph.root_flags)
@@ -301,13 +301,13 @@ def holds(
 ) -> NDArray[np.bool_]:
     """Bool: which references hold their target.
 
-    One of an unreachable object does where it is strong.
+    A reference of an unreachable object holds its target if the reference is strong.
 
     Args:
         graph: The heap.
         strength: From `search_roots`.
-        rows: Of the references.
-        sources: int32. The objects that have them.
+        rows: Rows of the references.
+        sources: int32. The object that has each reference.
     """
     if strength is None:
         return np.ones(len(sources), np.bool_)

@@ -89,10 +89,10 @@ def _search(
     stack: Starts,
     cursor: Starts,
 ) -> int:
-    """Depth-first search; fills the columns, returns the objects reached + 1.
+    """Search depth-first, fill the columns; return how many objects are reached, + 1.
 
-    ``stack`` and ``cursor`` are of open objects: their records, and where in these the
-    next reference is.
+    ``stack`` and ``cursor`` describe the open objects: where the record of each begins,
+    and where its next reference is.
     """
     count = 1
     done = 0
@@ -121,7 +121,7 @@ def _search(
                 finished[done] = records[source + _VERTEX]
                 done += 1
                 depth -= 1
-                # What is open above was used long ago.
+                # The object to go back to was used long ago.
                 above = max(depth - _AHEAD, 0)
                 fetch(records, stack[above])
                 fetch(records, cursor[above])
@@ -155,9 +155,9 @@ def _take_numbers(
     object_index: Ints,
     pred_count: Starts,
 ) -> None:
-    """Write what the search found of the objects from ``first`` to ``end``.
+    """Write what the search found for the objects from ``first`` to ``end``.
 
-    The object of each vertex, and how many references lead to it.
+    That is the object of each vertex, and how many references lead to it.
     """
     for row in range(first, end):
         later = min(row + 2 * _AHEAD, end - 1)
@@ -174,7 +174,7 @@ def _take_numbers(
 def _open_lists(
     object_index: Ints, pred_start: Starts, front: Starts, back: Starts
 ) -> None:
-    """Find where the predecessors of each vertex begin, and end, by object.
+    """Find where the predecessors of each vertex begin and end; index both by object.
 
     ``pred_start[v + 1]`` initially holds the number of predecessors of vertex v.
     """
@@ -198,18 +198,18 @@ def _invert(
     pred_source: Ints,
     slot: Starts,
 ) -> None:
-    """List the vertices from ``first`` on, by ``step``, as predecessors.
+    """Enter the vertices from ``first`` on, ``step`` apart, in lists of predecessors.
 
     Each list is filled from its begin if ``step`` is 1, from its end if it is -1, so
-    that the vertices ascend in it. ``slot`` is that of each object: by object, not by
-    vertex, so that a reference costs one look-up.
+    that its vertices ascend. ``slot`` is indexed by object, not by vertex, so that a
+    reference costs one look-up.
     """
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped = len(skipped) > 0
     before = (step - 1) // 2
     lowest, highest = min(first, end - step), max(first, end - step)
     for source in range(first, end, step):
-        # Each look-up leads to the next one: they are asked for one after the other.
+        # Each look-up needs the one before, so they are prefetched in turn.
         later = min(max(source + 3 * _AHEAD * step, lowest), highest)
         fetch(start, object_index[later])
         later = min(max(source + 2 * _AHEAD * step, lowest), highest)
@@ -227,6 +227,13 @@ def _invert(
 
 @kernel
 def _add_roots(roots: Ints, pred_source: Ints, slot: Starts) -> None:
+    """Enter the super-root, vertex 0, as a predecessor of what the roots refer to.
+
+    Args:
+        roots: int32 (R,). Objects that the roots refer to.
+        pred_source: int32 (E' + R,). Filled.
+        slot: int32 or int64 (N + M,). Next free entry of each object's list; advanced.
+    """
     for root in roots:
         pred_source[slot[root]] = 0
         slot[root] += 1
@@ -254,7 +261,7 @@ def _immediate_dominators(
     for vertex in range(len(parent) - 1, 0, -1):
         lowest = parent[vertex]
         for entry in range(pred_start[vertex], pred_start[vertex + 1]):
-            # The first steps up are asked for one after the other.
+            # The first steps up are prefetched in turn.
             fetch(link, 2 * pred_source[max(entry - 8 * _AHEAD, 0)])
             later = link[pred_source[max(entry - 6 * _AHEAD, 0)], 0]
             fetch(link, 2 * later)
@@ -298,7 +305,7 @@ def _immediate_dominators(
 
 @kernel
 def _to_objects(object_index: Ints, idom: Ints, dominator: Ints) -> None:
-    """Fill ``dominator`` of all reachable objects."""
+    """Fill ``dominator`` for all reachable objects."""
     last = len(object_index) - 1
     for vertex in range(1, len(object_index)):
         fetch(object_index, idom[min(vertex + 2 * _AHEAD, last)])
@@ -310,7 +317,7 @@ def _to_objects(object_index: Ints, idom: Ints, dominator: Ints) -> None:
 
 @kernel
 def _sizes_to_objects(object_index: Ints, by_vertex: Longs, by_object: Longs) -> None:
-    """Fill ``by_object`` of all reachable objects."""
+    """Fill ``by_object`` for all reachable objects."""
     last = len(object_index) - 1
     for vertex in range(1, len(object_index)):
         fetch(by_object, object_index[min(vertex + 2 * _AHEAD, last)])
@@ -341,7 +348,7 @@ class DominatorTree:
         return column
 
     def sizes_by_object(self, by_vertex: Longs) -> Longs:
-        """int64 (N + M,), bytes: those of each vertex, 0 where unreachable."""
+        """int64 (N + M,), bytes: the size of each object, 0 where unreachable."""
         column = np.zeros(self.all_count, np.int64)
         _sizes_to_objects(self.object_index, by_vertex, column)
         return column
@@ -349,7 +356,7 @@ class DominatorTree:
 
 @dataclass(slots=True, eq=False)
 class DepthFirstSearch:
-    """Further results of the search: E' references followed from reachable objects.
+    """Further results of the search, which followed E' references.
 
     Attributes:
         pred_start: int32 or int64 (V + 1,); see `starts_type`. The predecessors of
@@ -378,14 +385,14 @@ class DepthFirstSearch:
 def dominator_tree(
     references: ReferenceColumns, records: Starts | None = None
 ) -> tuple[DominatorTree, DepthFirstSearch]:
-    """Dominators along the references, and the search.
+    """The dominator tree of the references, and what the search found on the way.
 
-    Memory: 32 bytes an object and 4 a reference at the peak, 12 more where 32 bits do
-    not count the references.
+    Memory: 32 bytes an object and 4 a reference at the peak; 12 more a reference if
+    their number needs more than 32 bits.
 
     Args:
         references: What the search follows.
-        records: What `records_of` made of them; made if ``None``. They are used up.
+        records: The result of `records_of`, computed if ``None``. It is used up.
     """
     start, targets, skipped, roots = references
     n = len(start) - 1
@@ -409,7 +416,7 @@ def dominator_tree(
     in_halves(
         lambda first, end: _take_numbers(start, records, first, end, *found), 0, n
     )
-    records.resize(0, refcheck=False)  # freed, whoever else has it
+    records.resize(0, refcheck=False)  # freed, whoever else refers to it
     pred_source = _predecessors(references, object_index, pred_start)
     idom = np.empty(count, np.int32)
     link, semi = np.empty((count, 2), np.int32), np.empty(count, np.int32)
@@ -427,7 +434,7 @@ def records_of(start: Starts, targets: Ints) -> Starts:
     """
     n = len(start) - 1
     entries = len(targets) + _HEAD * n
-    # One more, for the search looks at what follows a record before it goes on.
+    # One more entry, since the search looks behind a record before it goes on.
     records = np.empty(entries + 1, starts_type(entries))
     in_halves(lambda first, end: _lay_out(start, targets, first, end, records), 0, n)
     return records
@@ -459,7 +466,7 @@ def _predecessors(
 def _take_sizes(
     object_index: Ints, shallow_bytes: Longs, sizes: Longs, first: int, end: int
 ) -> None:
-    """Fill ``sizes`` of the vertices from ``first`` to ``end`` with shallow ones."""
+    """Fill ``sizes`` with the shallow sizes of vertices from ``first`` to ``end``."""
     last = len(object_index) - 1
     for vertex in range(first, end):
         fetch(shallow_bytes, object_index[min(vertex + _AHEAD, last)])
@@ -483,8 +490,8 @@ def sum_retained(
     Args:
         object_index: As in `DominatorTree`.
         idom: Likewise.
-        shallow_bytes: int64 (N + M,). Of the objects.
-        sizes: Filled; row 0 with all that is reachable.
+        shallow_bytes: int64 (N + M,). Sizes of the objects.
+        sizes: Filled; row 0 gets the sum of all reachable objects.
     """
     sizes[0] = 0
     in_halves(

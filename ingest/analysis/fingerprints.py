@@ -6,15 +6,15 @@ of the steps of a path, each normalised by the rule below, after the version of 
 rule: ``2-`` and 32 hexadecimal digits. Fingerprints of different versions are never
 equal.
 
-The rule, version 2, whose parts that are of one runtime stand in `ingest.runtimes`:
+The rule, version 2, whose parts for single runtimes are in `ingest.runtimes`:
 
 - A type is its full name without assemblies, versions and the arity of generics;
   ``Map`2[[A, x],[B, y]]``, ``Map`2[A,B]`` and ``Map<A,B>`` are one type.
 - Addresses, and the numbers of lambdas, closures, state machines, anonymous types,
   hidden classes, proxies and generated accessors do not count:
   ``Farm$$Lambda$1/0x7fc83d`` is ``Farm$$Lambda``, ``<>c__DisplayClass3_0`` is
-  ``<>c__DisplayClass``. Those of anonymous classes of Java (``Farm$1``) do: they are
-  all that tells them apart.
+  ``<>c__DisplayClass``. Numbers of anonymous classes of Java (``Farm$1``) do count:
+  nothing else tells these classes apart.
 - An element of an array is ``[]``, whatever its index. In the name of a thread or an
   isolate, numbers do not count: ``pool-1-thread-7`` is ``pool-#-thread-#``.
 - Entries, nodes, buckets and tables inside a collection of the runtime are left out: a
@@ -34,8 +34,8 @@ the kind and name of a root), the reference to cut, the type that this leads to,
 type that accumulates. How the holder itself is reached, and what lies between in
 collections, differs from run to run.
 
-Source: that only the suspect stretch of a path may count is what LeakCanary has learnt
-for its fingerprints; the rule is our own.
+Source: LeakCanary, whose fingerprints, too, count only the suspect part of a path; the
+rule is our own.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 RULE_VERSION = 2
-"""Of the rule in this module's docstring; a changed rule has a new one."""
+"""Version of the rule in this module's docstring; a changed rule has a new version."""
 
 _LONGEST_NAME = 4096
 
 _NUMBERS = tuple(
     (re.compile(expression), kept)
     for expression, kept in (
-        # A name does not tell its runtime, and those of one are not like another's.
+        # A name does not tell its runtime, and no runtime's names look like another's.
         *dict.fromkeys(rule for runtime in RUNTIMES for rule in runtime.numbers),
         (r"0x[0-9a-fA-F]+", "0x"),
     )

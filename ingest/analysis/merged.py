@@ -56,10 +56,10 @@ class RootRoles(NamedTuple):
     """S roots of a heap, in the order of the dump, and their L roles.
 
     Attributes:
-        root_object: int32 (S,). What each refers to.
+        root_object: int32 (S,). Object that each refers to.
         root_kind: uint8 (S,). Its kind.
         role: int32 (S,). Its row in ``roles``, or -1.
-        roles: L roles; those of different kinds are different.
+        roles: L roles; roles of different kinds of root are different.
         role_kind: uint8 (L,). The kind of the roots of each.
     """
 
@@ -143,17 +143,17 @@ class MergedTree:
     Attributes:
         parent: int32 (G,). Row of the parent; -1 for row 0.
         type_index: int32 (G,). Row of the graph's ``type_names``; -1 for placeholders,
-            `NOT_A_TYPE` for the top and for kinds of roots.
+            `NOT_A_TYPE` for the top and for kinds and roles of roots.
         root_kind: int32 (G,). `RootKind` of a group that is a kind of root, else -1.
-        role: int32 (G,). Row of ``roles`` of a group that is one, else -1.
+        role: int32 (G,). Row of ``roles`` of a group that is a role, else -1.
         roles: What roots are for; see `ingest.analysis.merged`.
         depth: int32 (G,). Number of ancestors.
         object_count, shallow_bytes: int64 (G,). Objects in the group, and their bytes.
         total_count, total_bytes: int64 (G,). The same including all descendants.
         rest_count, rest_bytes: int64 (G,). The same for its children that are not
             among the G groups, including their descendants.
-        row: int32 (N + M,). Row of each object: its group, or the nearest group above
-            that is among the G; -1 if it is unreachable. ``None`` if not asked for.
+        row: int32 (N + M,). Row of each object's group, or of the nearest group above
+            it that is among the G; -1 if it is unreachable. ``None`` if not asked for.
     """
 
     parent: Ints
@@ -271,7 +271,7 @@ def _group_objects(
         height = 0
         ancestor = index
         while ancestor != ROOT and group[ancestor] < 0:
-            # Of a path longer than the stack the upper end is stored, and the rest is
+            # Only the upper end of a path longer than the stack is stored; the rest is
             # found when ``index`` is visited again.
             stack[height & (_STACK - 1)] = ancestor
             height += 1
@@ -310,7 +310,7 @@ class _Groups:
             self.parent[: roles.start], self.depth[1 : roles.start] = 0, 1
             self.parent[roles], self.depth[roles] = 1 + role_kind.astype(np.int32), 2
             self.parent[0], self.used = -1, roles.stop
-            # Lower than every type, so that no object has the same.
+            # Below every type, so that no object can be in the same group.
             self.type_index[1 : self.used] = NOT_A_TYPE - np.arange(1, self.used)
         self._index()
 
@@ -355,9 +355,9 @@ def merged_tree(
     Args:
         graph: The heap.
         parent: int32 (N + M,). Parent of each object; `ROOT` or `UNREACHABLE`.
-        by_root: bool (R,). Whether the first level is the kind of the root that refers
-            to the object at the top, and the second one its role, if it has one: of
-            several roots, the first of these in the dump's order; ``None`` for no such
+        by_root: bool (R,). Roots whose kinds are the first level, and whose roles, if
+            they have any, are the second. An object at the top belongs to the first of
+            these roots, in the dump's order, that refers to it. ``None``: no such
             levels.
         limit: Groups to return, including the top.
         rows: Whether to return the row of each object too.
@@ -414,7 +414,7 @@ def _largest(
     shallow_bytes = sum_by(group, graph.shallow_bytes, groups.used)
     total_bytes = shallow_bytes.copy()
     _add_to_parents(groups.parent, total_bytes)
-    # Of equals the first that was found: parents are found before their children.
+    # The first found wins among equals: parents are found before their children.
     chosen = np.argsort(-total_bytes, kind="stable")[:limit]
     own_bytes, all_bytes = shallow_bytes[chosen], total_bytes[chosen]
     del shallow_bytes, total_bytes
@@ -458,5 +458,5 @@ def _rows(group: Ints, groups: _Groups, row: Ints) -> Ints:
 
 
 def _rest(parent: Ints, total: Longs, own: Longs) -> Longs:
-    """int64 (G,): the part of each total in neither its own row nor its children's."""
+    """int64 (G,): what neither the own row nor children's totals have of each total."""
     return total - own - sum_by(parent, total, len(parent))

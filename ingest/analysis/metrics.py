@@ -48,6 +48,7 @@ _WEAK, _PHANTOM = int(RefKind.WEAK), int(RefKind.PHANTOM)
 
 @kernel
 def _mark_freed(strength: Bytes, freed: Bools) -> None:
+    """Set ``freed``, bool (N + M,), where ``strength``, uint8 (N + M,), is weak."""
     for row in range(len(strength)):
         freed[row] = strength[row] == _WEAK or strength[row] == _PHANTOM
 
@@ -69,14 +70,14 @@ class HeapMetrics:
             including its own; 0 if it is unreachable.
         reachable_count: Reachable objects, without placeholders.
         reachable_bytes: Their shallow size, bytes.
-        count_by_strength: Of those, how many are reachable by each `RefKind` at best.
+        count_by_strength: How many of those are reachable by each `RefKind` at best.
         bytes_by_strength: Their shallow size, bytes.
         instance_count: int64 (T,). Instances of each type.
         type_reachable_count: int64 (T,). Reachable instances.
         type_shallow_bytes: int64 (T,), bytes. Shallow size of all instances.
-        type_reachable_bytes: int64 (T,), bytes. That of the reachable ones.
+        type_reachable_bytes: int64 (T,), bytes. Shallow size of reachable instances.
         type_retained_bytes: int64 (T,), bytes that are freed with all instances.
-        type_retained_exact: Whether those are exact or lower bounds; see
+        type_retained_exact: Whether these are exact or lower bounds; see
             `ingest.analysis.type_dominators`.
         type_top_count: int64 (T,). Instances that no other object dominates.
         type_top_retained_bytes: int64 (T,), bytes. Retained size of these, summed.
@@ -115,7 +116,7 @@ class HeapMetrics:
     def is_freed_next(self) -> NDArray[np.bool_]:
         """Bool (N + M,): whether only weak or phantom references lead to an object.
 
-        The next collection frees it: nothing leaks or accumulates it.
+        The next collection frees these objects, so nothing leaks or accumulates them.
         """
         freed = np.zeros(len(self.dominator), np.bool_)
         if self.strength is not None:
@@ -148,8 +149,8 @@ def analyse(
 ) -> HeapMetrics:
     """Measure ``graph``.
 
-    The references between types are counted beside the rest. Distances and paths are in
-    files from the start, if the columns of a large heap may be.
+    References between types are counted in parallel with the rest. If the columns of a
+    large heap may be in files, distances and paths are so from the start.
 
     Args:
         graph: The heap.
@@ -157,7 +158,7 @@ def analyse(
         origins: Whether to trace objects back through the history; takes time in
             proportion to objects times collections.
         policy: Which weaker references hold their target.
-        spill: Folder of such files; see `ingest.arrays.spill.can_start`.
+        spill: Folder for such files; see `ingest.arrays.spill.can_start`.
     """
     folder = folder_for(spill, graph.object_id)
     stage, steps = "analyse", 4
@@ -167,7 +168,7 @@ def analyse(
     with beside(lambda: records_of(start, target)) as records:
         reach = search_roots(graph, policy)
         strength = reach.strength
-        # Nothing reads these until the tree is made.
+        # Nothing reads these columns until the tree is made.
         distance = in_file(folder, reach.distance)
         path_parent = in_file(folder, reach.parent)
         del reach
@@ -179,7 +180,7 @@ def analyse(
         preorder = preorder_of(graph, tree, search)
         del search
         pair_source, pair_target, pair_count = pairs()
-    # The same tree, numbered as the preorder is, which is used anyway.
+    # The same tree, numbered by preorder, which is needed in any case.
     tree = DominatorTree(preorder.object_index, preorder.dominator, tree.all_count)
     progress(stage, 2, steps)
     type_bytes, exact, position_bytes = type_retained_bytes(graph, preorder)
@@ -199,8 +200,8 @@ def analyse(
         retained_bytes,
         sums,
     )
-    # Every object has a type and no placeholder has one: sums over types are those of
-    # the objects.
+    # Every object has a type and no placeholder has one, so sums over types are sums
+    # over objects.
     reachable = int(sums[1].sum()), int(sums[3].sum())
     counts, sizes = _by_strength(graph, strength, *reachable)
     metrics = HeapMetrics(
@@ -238,7 +239,7 @@ def _by_strength(
     reachable_count: int,
     reachable_bytes: int,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Objects that are reachable by each strength at best, and their bytes."""
+    """Count objects and bytes by the strongest way in which the roots reach them."""
     counts, sizes = [], []
     for kind in list(RefKind)[1:]:
         rows = np.empty(0, np.int64)
@@ -269,7 +270,7 @@ def _origins(
 
 
 MOST = 10_000
-"""Objects whose counts are known: enough for any list that is read."""
+"""Objects whose counts are stored: enough for any list that somebody reads."""
 
 
 class Counted(NamedTuple):
@@ -288,7 +289,7 @@ class Counted(NamedTuple):
 def _count(
     references: ReferenceColumns, distance: Ints, incoming: Ints, outgoing: Ints
 ) -> None:
-    """Add references of what roots reach, and roots, to int32 (N + M,) columns."""
+    """Count roots and references from reachable objects in int32 (N + M,) columns."""
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped = len(skipped) > 0
     for source in range(len(outgoing)):
@@ -307,18 +308,18 @@ def most_connected(
     strength: NDArray[np.uint8] | None,
     root_distance: NDArray[np.int32],
 ) -> tuple[Counted, Counted]:
-    """Count references that hold their target, those of roots included.
+    """Count references that hold their target, roots included.
 
     An unreachable object holds nothing.
 
     Args:
         graph: The heap.
         strength: From `ingest.analysis.distances.search_roots`.
-        root_distance: Likewise; -1 for what no root reaches.
+        root_distance: Likewise; -1 for objects that no root reaches.
 
     Returns:
-        The objects with the most references to them, and those with the most
-        references from them. Of equals, the first ones in the dump.
+        The objects with the most references to them, and those with the most references
+        from them. Objects with equal counts are taken in the order of the dump.
     """
     n = len(graph.object_id)
     incoming, outgoing = np.zeros(n, np.int32), np.zeros(n, np.int32)

@@ -123,7 +123,7 @@ def _by_position(
     position: Ints,
     type_index: Ints,
 ) -> None:
-    """Fill the last three arrays, the columns of `Preorder`, for some positions."""
+    """Fill the last three arguments, columns of `Preorder`, for some positions."""
     last = stop - 1
     for at in range(first, stop):
         fetch(objects, vertex_at[min(at + 4 * _AHEAD, last)])
@@ -151,13 +151,13 @@ def _list_referrers(
     count: Starts,
     referrer: Ints,
 ) -> int:
-    """List the referrers of joins, from position ``first`` on, by ``step``.
+    """List the referrers of joins, from position ``first`` on, ``step`` apart.
 
     Fills ``referrer`` from its begin if ``step`` is 1, from its end if it is -1, so
     that positions ascend in it; ``count`` gets the length of each list.
 
     Returns:
-        How many there are.
+        How many referrers there are.
     """
     free = first_free = 0 if step > 0 else len(referrer) - 1
     lowest, highest = min(first, stop - step), max(first, stop - step)
@@ -222,8 +222,8 @@ def preorder_of(
 ) -> Preorder:
     """Number a dominator tree in preorder.
 
-    Memory: 24 bytes a reachable object, and 4 a reference to a join; besides,
-    ``search``, whose arrays are freed once they have been used.
+    Memory: 24 bytes a reachable object and 4 a reference to a join, besides ``search``,
+    whose arrays are freed once they have been used.
     """
     count = len(tree.object_index)
     vertex_at, position, end, dominator = (np.empty(count, np.int32) for _ in range(4))

@@ -1,8 +1,8 @@
-"""Shortest paths between objects: of several, the first by the rows of its objects.
+"""Shortest paths between objects; among equals, the first by rows of objects.
 
-A breadth-first search that visits the objects of each distance in the order of their
-first paths finds each object by the first of its shortest paths: the objects that one
-leads to come ascending, after those of all objects before it.
+A breadth-first search visits the objects of each distance in the order of their first
+paths, so it finds each object by the first of its shortest paths. The objects that one
+object leads to come ascending, after those of all objects before it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _AHEAD = 16
 """Steps of a loop between asking for an entry of a column and using it."""
 
 _FEW = 16
-"""Rows that are sorted by inserting one after the other."""
+"""Up to so many rows are sorted by insertion."""
 
 ENDLESS = 2**31 - 1
-"""Objects that no path has."""
+"""Marks objects that no path has."""
 
 
 @kernel
 def _sink(rows: Ints, first: int, at: int, end: int) -> None:
-    """Restore a heap of rows from ``first`` on whose entry ``at`` may be too small."""
+    """Restore a binary heap of rows from ``first`` on; entry ``at`` may be small."""
     value = rows[at]
     while True:
         below = 2 * (at - first) + 1 + first
@@ -51,7 +51,7 @@ def _sink(rows: Ints, first: int, at: int, end: int) -> None:
 
 @kernel
 def sort_rows(rows: Ints, first: int, end: int) -> None:
-    """Sort some rows where they lie; most often they are sorted already."""
+    """Sort some rows in place; mostly they are sorted already."""
     at = first + 1
     while at < end and rows[at - 1] <= rows[at]:
         at += 1
@@ -81,15 +81,15 @@ def _search(
     queue: Ints,
     origin: Ints,
 ) -> int:
-    """Search from the roots until all ends are found, if any, or no path is longer.
+    """Search from the roots until all ends, if any, or all objects are found.
 
-    ``is_found`` has a bit of each object, so that it stays in a cache, and all else is
-    written in order. Nothing branches on whether an object is found: that would be
-    guessed wrong half of the time.
+    ``is_found`` has one bit for each object, so that it stays in a cache; everything
+    else is written in order. No branch depends on whether an object is found, for half
+    of such branches would be predicted wrong.
 
     Returns:
-        How many are found: they are in ``queue``, and ``origin`` has the place there of
-        what led to each, `ROOT` for those of roots. Both have room for one more.
+        How many objects are found. They are in ``queue``; ``origin`` has the place in
+        ``queue`` of each one's referrer, or `ROOT`. Both need room for one more.
     """
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped, head, tail = len(skipped) > 0, 0, 0
@@ -106,7 +106,7 @@ def _search(
             break
         level_end = tail
         while head < level_end:
-            # Each look-up leads to the next one: they are asked for one by one.
+            # Each look-up needs the one before, so they are prefetched in turn.
             fetch(start, queue[min(head + 2 * _AHEAD, tail - 1)])
             fetch(targets, start[queue[min(head + _AHEAD, tail - 1)]])
             source, first = queue[head], tail
@@ -148,15 +148,15 @@ def first_paths(
     Memory: 8.25 bytes an object.
 
     Args:
-        references: What is followed, from the objects of the roots on, which come in
-            the order of the roots.
-        objects: How many there are.
+        references: What is followed, from the roots' objects on, in the order of the
+            roots.
+        objects: Number of objects.
         ends: Rows of the objects to reach.
         around: Row of an object that no path goes through.
         longest: The most objects of a path.
 
     Returns:
-        Rows of all objects of each path, by its end; none for what is not reached.
+        Rows of the objects of each path, by its end; ends not reached are left out.
     """
     wanted = np.array(sorted({*ends} - {around}), np.int32)
     if not len(wanted):

@@ -18,7 +18,7 @@ _UTF16 = int(ValueKind.UTF16)
 
 @kernel
 def _digest(row: Ints, kind: Bytes, start: Longs, content: Bytes, digest: Ids) -> None:
-    """Fill ``digest`` of the rows whose value is a text: FNV-1a, never 0.
+    """Fill ``digest`` where the value is a text: FNV-1a, never 0.
 
     Source: draft-eastlake-fnv, section 5.
     """
@@ -32,7 +32,7 @@ def _digest(row: Ints, kind: Bytes, start: Longs, content: Bytes, digest: Ids) -
 
 
 def text_digests(values: ObjectValues | None, object_count: int) -> Ids:
-    """uint64 (N,): a digest of the text that each object is; 0 for others."""
+    """uint64 (N,): a digest of each object that is a text; 0 for others."""
     digest = np.zeros(object_count, np.uint64)
     if values is not None:
         _digest(values.object_index, values.kind, values.start, values.content, digest)

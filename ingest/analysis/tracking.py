@@ -132,7 +132,7 @@ def _undo_collection(
         bound_end: uint64. End of each.
         bound_generation: int8. Generation of each.
         youngest: The lowest generation that was collected.
-        condemned: The highest.
+        condemned: The highest one.
         has_ranges: Whether all ranges are recorded. If not, objects of the collected
             generations are not traced further back; the others did not move.
         collection: Row of the collection.
@@ -276,7 +276,7 @@ def allocation_of(origins: Origins, allocations: Allocations) -> Ints:
 
 
 def allocation_at(address: Ids, allocations: Allocations) -> Ints:
-    """The same where no collection is recorded: by the addresses in the dump.
+    """The same by the addresses in the dump, where no collection is recorded.
 
     Args:
         address: uint64 (N,).
@@ -302,7 +302,7 @@ def _last_equal(
 ) -> None:
     """The last position of each wanted pair in the sorted pairs.
 
-    Written to ``found`` where there is one.
+    It is written to ``found``, if there is one.
     """
     for i in range(len(found)):
         low, high = 0, len(heap)

@@ -1,15 +1,16 @@
 """The retained size of all instances of a type together, for every type at once.
 
 Retained sizes of the instances of a type overlap, and an object that two instances
-hold together is retained by neither alone. So the set of types that dominate object v
-is computed: D(v) has each type of which every path from the roots to v passes through
-an instance, the type of v included::
+Retained sizes of a type's instances overlap, and an object that two instances hold
+together is retained by neither alone. So for each object v the set of types that
+dominate it is computed: D(v) has each type with an instance on every path from the
+roots to v, which includes the type of v itself::
 
     D(v) = {type of v} + the intersection of D(u) over all referrers u of v
 
-(the largest solution). Type T retains {v : T in D(v)}. With an object, that set has
-all objects that it dominates, so its size is the sum of the retained bytes of those
-of its members whose immediate dominator is not in it.
+(the largest solution). Type T retains the set {v : T in D(v)}. The set has, with an
+object, all that the object dominates. So its size is the sum of the retained bytes of
+those members whose immediate dominator is not a member.
 
 D(v) contains D(idom(v)), so only the types that v adds to it are stored. D(u) without
 D(d), where d dominates u, is collected on the path from u up to d, skipping objects
@@ -51,12 +52,12 @@ _AHEAD = 16
 
 
 class SolverState(NamedTuple):
-    """What is known so far of V positions in preorder, and buffers for T types.
+    """State of the solver: V positions in preorder, and buffers for T types.
 
     D(p) is the set of types that dominate position p.
 
     Attributes:
-        ref_start, ref_target: Of the graph.
+        ref_start, ref_target: Columns of the graph.
         mask: uint64 (V,). Bits of the type classes that D can contain.
         top: int32 (V,). The nearest position with added types on the path from here
             to the super-root, including this one; 0 if there is none.
@@ -135,11 +136,11 @@ def initial_state(
 
 _MAX_SWEEPS = 16
 _MIN_NARROWED = 25
-"""Another sweep must be expected to narrow more than one mask in so many: narrowing
-the last ones takes longer than what they save."""
+"""Sweeps end when another one is expected to narrow fewer than one mask in so many:
+narrowing the last ones takes longer than it saves."""
 
 _MANY_POSITIONS = 1 << 16
-"""From this number on, masks are narrowed on two processors."""
+"""With at least so many masks, two processors narrow them."""
 
 _WORK_PER_REFERENCE = 200
 """Steps for each object or reference after which the exact computation is given up."""
@@ -147,7 +148,7 @@ _WORK_PER_REFERENCE = 200
 
 @kernel
 def _narrow(tree: Preorder, state: SolverState, first: int, end: int) -> int:
-    """Narrow the masks from ``first`` to ``end`` once; returns how many became so."""
+    """Narrow the masks from ``first`` to ``end`` once; return how many changed."""
     # Passing a named tuple costs more than an iteration of these loops.
     start, referrer, mask = tree.referrer_start, tree.referrer, state.mask
     dominator, type_index, type_bit = tree.dominator, tree.type_index, state.type_bit
@@ -174,9 +175,9 @@ def _narrow(tree: Preorder, state: SolverState, first: int, end: int) -> int:
 def _narrow_masks(tree: Preorder, state: SolverState, max_sweeps: int) -> None:
     """Narrow the masks until a sweep narrows few of them.
 
-    Those of a large heap are swept in two halves at a time. Whether one sees a mask of
-    the other before it is narrowed is chance: both say what D can contain, so that it
-    changes how long the rest takes, and not what is found.
+    The masks of a large heap are swept in two halves at a time. Chance decides whether
+    one half sees a mask of the other before or after it is narrowed. Both masks are
+    valid bounds of D, so chance changes how long the rest takes, not the result.
     """
     count = len(state.mask)
     state.mask[0] = 0
@@ -280,7 +281,7 @@ def _intersect(
 def _candidates(tree: Preorder, state: SolverState, position: int, mask: Number) -> int:
     """Put the types of one referrer of ``position`` into ``state.current``.
 
-    Without those of the dominator, that of ``position`` and those not in ``mask``.
+    Types of the dominator, of ``position`` itself or not in ``mask`` are left out.
     """
     dominator = tree.dominator[position]
     chosen = -1
@@ -349,7 +350,7 @@ def _store(state: SolverState, position: int, count: int) -> bool:
 
 @kernel
 def _add_type(state: SolverState, position: int, kind: int) -> bool:
-    """Let ``position`` add one more type; overwrites ``state.current``."""
+    """Let ``position`` add another type; overwrites ``state.current``."""
     begin, end = _bounds(state.pool, len(state.cover), state.added[position])
     for i in range(begin, end):
         state.current[i - begin] = state.pool[i]
@@ -359,7 +360,7 @@ def _add_type(state: SolverState, position: int, kind: int) -> bool:
 
 @kernel
 def _enqueue(state: SolverState, position: int) -> None:
-    """Have a join checked again."""
+    """Queue a join to be checked again."""
     if not state.is_queued[position]:
         state.is_queued[position] = True
         tail = state.counters[HEAD] + state.counters[QUEUED]
@@ -386,8 +387,8 @@ def _first_pass(tree: Preorder, state: SolverState) -> bool:
                 fetch(mask, later)
                 fetch(top, later)
                 common &= mask[referrer[entry]]
-            # Of the classes with one type, those cannot add anything whose type is
-            # that of the object, or one that its dominator has.
+            # In a class with one type, this type adds nothing if it is the object's
+            # own, or one that its dominator has.
             left, bit = common & alone, np.uint64(1)
             for kind in single_types:
                 if left < bit:
@@ -434,7 +435,7 @@ def _adds_lost_type(state: SolverState, join: int, source: int) -> bool:
 
 @kernel
 def _enqueue_targets(tree: Preorder, state: SolverState, source: int) -> None:
-    """Have the joins checked again to which ``source``, which lost types, refers."""
+    """Queue the joins that ``source`` refers to, since it lost types."""
     referrer = tree.object_index[source]
     for ref in range(state.ref_start[referrer], state.ref_start[referrer + 1]):
         join = tree.position[state.ref_target[ref]]
@@ -450,7 +451,7 @@ def _enqueue_targets(tree: Preorder, state: SolverState, source: int) -> None:
 def _remove_types(tree: Preorder, state: SolverState, join: int, count: int) -> bool:
     """Update all that ``join`` dominates: it lost ``state.removed[:count]``.
 
-    A position that has such a type not only through ``join`` adds it from now on.
+    A position that has such a type also without ``join`` adds it from now on.
     """
     top, cover = state.top, state.cover
     for i in range(count):
@@ -554,7 +555,7 @@ def _sum_types(
 ) -> None:
     """Add the retained bytes of each type at positions from ``first`` to ``end``.
 
-    If not ``exact``, only of instances that no other instance of the type dominates.
+    If not ``exact``, count only instances that none of their type dominates.
     """
     cover, last = state.cover, len(tree.end) - 1
     for position in range(first, end):
@@ -572,7 +573,7 @@ def _sum_types(
 
 
 class TypesRetained(NamedTuple):
-    """What T types retain, and the V positions of which that is the sum.
+    """What T types retain, and what each of the V positions does.
 
     Attributes:
         type_bytes: int64 (T,). Bytes that are freed if all instances of a type are.
@@ -615,7 +616,7 @@ def type_retained_bytes(
         state.cover[:] = 0
     none = state.queue[:0].copy()
     state = state._replace(top=none, queue=none, is_queued=none.astype(np.bool_))
-    # Masks are not needed any longer, and have 8 bytes a position.
+    # The masks, 8 bytes a position, are no longer needed.
     sizes = state.mask.view(np.int64)
     sum_retained(tree.object_index, tree.dominator, graph.shallow_bytes, sizes)
     columns = tree, state, graph.type_index, sizes, exact

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _MANY_ROWS = 1 << 20
-"""From this number on, rows are listed on two processors."""
+"""With at least so many rows, two processors list them."""
 
 _AHEAD = 16
 """References between asking for the type of a target and using it."""
@@ -28,6 +28,10 @@ _AHEAD = 16
 def _sum(
     group: NDArray[np.int32], values: NDArray[np.int64], sums: NDArray[np.int64]
 ) -> None:
+    """Add int64 (N,) ``values`` to ``sums``, int64 (G,); a negative group is none.
+
+    ``group`` is int32 (N,), the row of ``sums`` for each value.
+    """
     for row in range(len(group)):
         if group[row] >= 0:
             sums[group[row]] += values[row]
@@ -35,6 +39,7 @@ def _sum(
 
 @kernel
 def _count(group: Ints, counts: Longs) -> None:
+    """Count rows of ``group``, int32 (N,), in int64 (G,); a negative group is none."""
     for row in range(len(group)):
         if group[row] >= 0:
             counts[group[row]] += 1
@@ -42,6 +47,10 @@ def _count(group: Ints, counts: Longs) -> None:
 
 @kernel
 def _list_rows(chosen: Bools, rows: Ints, first: int, end: int, used: int) -> None:
+    """Write the rows ``first`` to ``end`` that are ``chosen`` from ``rows[used]`` on.
+
+    ``chosen`` is bool (N,), ``rows`` int32, with room for them.
+    """
     for row in range(first, end):
         if chosen[row]:
             rows[used] = row
@@ -205,7 +214,7 @@ def type_references(
 
 
 SINGLE_TYPE_CLASSES = 32
-"""The types that dominate most objects have a class of their own."""
+"""Number of types with classes of their own: those that dominate most objects."""
 
 
 def type_classes(dominated_count: Longs) -> tuple[Ids, Ints]:

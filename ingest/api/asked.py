@@ -1,4 +1,4 @@
-"""What is asked of a dump, be it a file or loaded: the same questions and words."""
+"""Questions to a dump, the same whether it is a file or loaded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Asked(Protocol):
 
     @property
     def about(self) -> About:
-        """The dump, for a sentence."""
+        """The dump, as an answer names it."""
 
     @property
     def loaded_at(self) -> str:
@@ -43,7 +43,7 @@ class Asked(Protocol):
 
     @property
     def is_redacted(self) -> bool:
-        """Whether it has no values."""
+        """Whether its values were removed."""
 
     def ask(self, query: Query, given: Mapping[str, str]) -> Answer:
         """Answer a query of the library."""
@@ -52,17 +52,17 @@ class Asked(Protocol):
         """Answer queries, by name."""
 
     def find_subject(self, text: str, kind: str = "") -> Subject:
-        """Find the object or type that a user means, or only the one of them."""
+        """Find the object or type that a user means; ``kind`` may be required."""
 
     def source(self, query: str, given: Mapping[str, str]) -> QuerySource:
-        """The query of an answer, to be run in a database."""
+        """The query of an answer, to run it in a database."""
 
     def compared(self) -> Sequence[ComparedDump]:
-        """An earlier dump of the program, and this one; none if there is none."""
+        """An earlier dump of the program, and this one; empty if there is none."""
 
 
 _SUBJECTS = {"address": "object", "from": "object", "to": "object", "type": "type"}
-"""What the parameters of these names are about."""
+"""The kinds of subjects that parameters of these names take."""
 
 
 def spelled(
@@ -71,7 +71,7 @@ def spelled(
     """Parameters of a query with addresses and types spelled as in the dump.
 
     Returns:
-        The parameters, and notices on what was taken for what.
+        The parameters, and notices about names that were spelled otherwise.
 
     Raises:
         NotFound: the dump has no such object or type.
@@ -87,14 +87,14 @@ def spelled(
 
 
 LARGE_OBJECTS = 100_000
-"""From here on it pays to open the tables of a loaded dump, which takes 0.2 s."""
+"""With at least so many objects, it pays to open a dump's tables, which takes 0.2 s."""
 
 
 OBJECTS_OF_REFERENCE = 100
-"""Objects that tables take in the time of the graph for one reference of a hub.
+"""Objects that tables read while the graph follows one reference of a hub.
 
-Measured at 10 million objects: paths to what 1.3 million refer to take the graph 3.9 s
-and the tables 0.9 s, as those to any object; to other objects the graph takes 0.3 s.
+Measured at 10 million objects: paths to an object with 1.3 million referrers take the
+graph 3.9 s, paths to other objects 0.3 s; the tables take 0.9 s for any object.
 """
 
 
@@ -112,19 +112,19 @@ class AskedFile:
 
     @property
     def about(self) -> About:
-        """The dump, for a sentence."""
+        """The dump, as an answer names it."""
         dump = self._opened.dump
         file = dump.source if dump.options.redaction is not None else dump.what
         return About(dump.name, None, 0, False, dump.graph.incomplete, file)
 
     @property
     def loaded_at(self) -> str:
-        """Empty: it is not loaded."""
+        """Empty, since the dump is not loaded."""
         return ""
 
     @property
     def is_redacted(self) -> bool:
-        """Whether it has no values."""
+        """Whether its values were removed."""
         return self._opened.dump.graph.is_redacted
 
     def ask(self, query: Query, given: Mapping[str, str]) -> Answer:
@@ -132,7 +132,7 @@ class AskedFile:
 
         Raises:
             BadParameter: a parameter is missing, unknown or mistyped.
-            QueryError: it has an answer in a database only.
+            QueryError: only a database can answer it.
         """
         return self._opened.ask(query.name, given)
 
@@ -141,18 +141,18 @@ class AskedFile:
         return self._opened.ask_all(queries, self._progress)
 
     def find_subject(self, text: str, kind: str = "") -> Subject:
-        """Find the object or type that a user means, or only the one of them."""
+        """Find the object or type that a user means; ``kind`` may be required."""
         return self._opened.find_subject(text, kind)
 
     def source(self, query: str, given: Mapping[str, str]) -> QuerySource:
-        """The query of an answer; whoever runs it gives the number of the dump."""
+        """The query of an answer; who runs it must give the dump's number."""
         chosen = find(query)
         values = chosen.bind(given, 0)
         values.pop("dump", None)
         return QuerySource(query, chosen.with_values(values), None)
 
     def compared(self) -> Sequence[ComparedDump]:
-        """None: a file stands alone."""
+        """Empty, since a file is not compared."""
         return ()
 
 
@@ -160,12 +160,12 @@ class AskedFile:
 class AskedStore:
     """A loaded dump.
 
-    A large one beside the embedded server is asked through its stored tables where
-    those answer sooner than its graph, with the same rows: the first report after a
-    load need not wait for indexes and plans.
+    A large dump beside the embedded server is answered from its stored tables, with the
+    same rows, if they are faster than the graph: the first report after a load need not
+    wait for indexes and plans.
 
     Attributes:
-        store: Where it is.
+        store: The store that it is in.
         chosen: The dump, among those that are loaded.
         progress: Called before each query.
     """
@@ -176,7 +176,7 @@ class AskedStore:
 
     @property
     def about(self) -> About:
-        """The dump, for a sentence."""
+        """The dump, as an answer names it."""
         return about_of(self.chosen)
 
     @property
@@ -186,7 +186,7 @@ class AskedStore:
 
     @property
     def is_redacted(self) -> bool:
-        """Whether it has no values."""
+        """Whether its values were removed."""
         return self.chosen.dump.redacted
 
     @cached_property
@@ -201,7 +201,7 @@ class AskedStore:
 
     @cached_property
     def _tables(self) -> StoredHeap | None:
-        """The stored tables of a large dump; ``None`` where there are none."""
+        """The stored tables of a large dump; ``None`` if there are none."""
         dump = self.chosen.dump
         if self.store.server is None or dump.object_count < LARGE_OBJECTS:
             return None
@@ -209,7 +209,7 @@ class AskedStore:
         from ingest.database.bulk import whole_tables
 
         found = whole_tables(self.store.server, dump.number, dump.sha256)
-        # The query `dump` asks the node itself: it may have been dropped meanwhile.
+        # The query `dump` reads the node itself, since the dump may have been dropped.
         about = {"warnings": dump.warnings}
         return None if found is None else StoredHeap(found, about)
 
@@ -254,7 +254,7 @@ class AskedStore:
         return ask_rows(self.store.database, query, given, number, on_notice)
 
     def _from_tables(self, query: Query, given: Mapping[str, str]) -> Answer | None:
-        """The answer of the stored tables; ``None`` if the graph is to be asked."""
+        """The answer from the stored tables; ``None`` if the graph must answer."""
         if same_in_library(query) != query.name:
             return None
         if query.name == "dump":
@@ -273,7 +273,7 @@ class AskedStore:
         return answered(self._tables, query, values)
 
     def _is_of_hub(self, query: Query, address: str) -> bool:
-        """Whether the graph has to look at more references than the tables can."""
+        """Whether the graph must read so many references that tables are faster."""
         from ingest.database.questions import degrees_of
 
         dump = self.chosen.dump
@@ -282,9 +282,9 @@ class AskedStore:
         return count * OBJECTS_OF_REFERENCE > dump.object_count
 
     def _from_node(self, query: Query, given: Mapping[str, str]) -> Answer:
-        """The row of ``dump``, from the node as it is now: it may have been dropped.
+        """The row of ``dump`` from the present node; the dump may have been dropped.
 
-        All dumps are asked for in words that every command uses. A server that has just
+        All dumps are read by the query that every command uses. A server that has just
         started takes many times longer to plan another query than to answer it.
         """
         from ingest.database.dump_list import dump_nodes
@@ -315,7 +315,7 @@ class AskedStore:
         return answers
 
     def find_subject(self, text: str, kind: str = "") -> Subject:
-        """Find the object or type that a user means, or only the one of them."""
+        """Find the object or type that a user means; ``kind`` may be required."""
         from ingest.database.questions import find_subject
 
         return find_subject(self.store.database, text, self.chosen.dump, kind)
@@ -331,12 +331,12 @@ class AskedStore:
         return QuerySource(query, cypher, link)
 
     def compared(self) -> Sequence[ComparedDump]:
-        """The dump of the same program that was loaded before this one, and this."""
+        """The dump of the program that was loaded before this one, and this one."""
         return _with_earlier(self.store, self.chosen)
 
 
 def about_of(chosen: ChosenDump, *, is_of_one: bool = True) -> About:
-    """What an answer says of the dump that it is about."""
+    """What an answer says about its dump."""
     dump = chosen.dump
     return About(
         dump.name if is_of_one else None,
@@ -348,7 +348,7 @@ def about_of(chosen: ChosenDump, *, is_of_one: bool = True) -> About:
 
 
 _IN_COMMON = 0.5
-"""Share of the types of the dump with fewer, from which on two are of one program."""
+"""Two dumps with this share of common types, of the smaller one, are of one program."""
 
 
 def _with_earlier(store: Store, chosen: ChosenDump) -> Sequence[ComparedDump]:
@@ -371,7 +371,7 @@ def _with_earlier(store: Store, chosen: ChosenDump) -> Sequence[ComparedDump]:
     before = max(earlier, key=lambda one: one.number)
     try:
         found = [of_dump(opener.open(one.name)) for one in (before, dump)]
-    except DumpError:  # of an earlier version, which had no fingerprints
+    except DumpError:  # written by an earlier version, without fingerprints
         return []
     first, last = (one.totals.keys() for one in found)
     fewer = min(len(first), len(last))

@@ -1,4 +1,4 @@
-"""What the commands ``compare``, ``check``, ``export`` and ``capture`` do, as calls."""
+"""The commands ``compare``, ``check``, ``export`` and ``capture`` as functions."""
 
 from __future__ import annotations
 
@@ -114,13 +114,13 @@ def compare(
     """Compare dumps of one program: what is new, gone or grown.
 
     Args:
-        dumps: In the order in which they were taken, as `ingest.open` takes them. A
-            single file stands for all dumps in it.
+        dumps: Dumps in the order in which they were taken, as `ingest.open` takes them.
+            A single file stands for all dumps in it.
         progress: Called with stage, units done, and their number or ``None``.
         reading: Options; see `ingest.api.reading.ReadingOptions`.
 
     Raises:
-        DumpError: one cannot be read, or there is only one.
+        DumpError: a dump cannot be read, or there is only one.
 
     Example:
         >>> changes = ingest.compare("earlier.gclog", "example.gclog")
@@ -138,7 +138,7 @@ def compared(
     progress: Progress = silent,
     keepers: Sequence[Keeper] | None = None,
 ) -> Compared:
-    """As `compare`, also of dumps that ``keepers`` know."""
+    """Like `compare`, also for dumps that ``keepers`` know."""
     from ingest.compare.changes import compare as compute
     from ingest.compare.dumps import with_objects_at_the_ends
 
@@ -164,7 +164,7 @@ class Check:
     """The verdict on some dumps; ``str`` of it is the text of ``ingest check``.
 
     Args:
-        verdict: What was found, against the baseline.
+        verdict: The findings, compared with the baseline.
     """
 
     def __init__(self, verdict: Verdict) -> None:
@@ -172,7 +172,7 @@ class Check:
 
     @property
     def findings(self) -> GateFindings:
-        """What is new: growth in every dump, suspects, what the rules forbid."""
+        """New findings: growth in every dump, suspects, what the rules forbid."""
         return GateFindings(self.verdict.compared.new, self)
 
     @property
@@ -182,14 +182,14 @@ class Check:
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether all dumps are complete, so that they prove something."""
+        """Whether all dumps are complete, so that the findings prove something."""
         return self.verdict.is_conclusive
 
     def written(
         self,
         form: Literal["text", "markdown", "json", "sarif", "junit", "github"] = "text",
     ) -> str:
-        """The verdict in a form."""
+        """The verdict in an output format."""
         from ingest.reports import findings
 
         return {
@@ -219,13 +219,13 @@ class GateFindings(Sequence["Finding"]):
         return len(self._found)
 
     def __bool__(self) -> bool:
-        # Of an incomplete dump, having no findings is no proof.
+        # No findings in an incomplete dump prove nothing.
         return bool(self._found) or not self._check.is_conclusive
 
     def __repr__(self) -> str:
         verdict = self._check.verdict
         first = f" First: {self._found[0].message}" if self._found else ""
-        # An assertion shows one line, and cuts it.
+        # An assertion shows only one line, and cuts it.
         return f"<{verdict.headline}{first}>"
 
 
@@ -295,21 +295,21 @@ def judged(
     min_dumps: int = 1,
     allow_incomplete: bool = False,
 ) -> Check:
-    """As `check`, also of dumps that ``keepers`` know; it can change the baseline.
+    """Like `check`, also for dumps that ``keepers`` know; can change the baseline.
 
     Args:
-        dumps: As there.
+        dumps: As for `check`.
         reading: Options.
         progress: Receives all stages.
-        keepers: Who is asked for a name that is no file's.
-        against: As there.
+        keepers: Where to look for names that are not files.
+        against: As for `check`.
         baseline: File of known findings.
-        update_baseline: Add the findings to it.
-        prune: Remove from it what no longer occurs.
-        strict_baseline: As there.
-        config: As there.
-        min_dumps: As there.
-        allow_incomplete: As there.
+        update_baseline: Add the findings to the baseline.
+        prune: Remove from the baseline what no longer occurs.
+        strict_baseline: As for `check`.
+        config: As for `check`.
+        min_dumps: As for `check`.
+        allow_incomplete: As for `check`.
     """
     from ingest.gate import baseline as known_findings
     from ingest.gate.findings import judge, with_examples
@@ -358,7 +358,7 @@ def judged(
 def _kept_of(
     named: Sequence[str], opener: Opener
 ) -> tuple[list[ComparedDump], HeapTables | None]:
-    """What the gate keeps of each dump, and the tables of the last one."""
+    """The part of each dump that the gate needs, and the tables of the last one."""
     from ingest.compare.dumps import of_tables
     from ingest.gate.findings import MAX_PATHS, TREE
     from ingest.heap.read_options import REDACTED
@@ -404,7 +404,7 @@ def export(
 
     Args:
         dump: As `ingest.open` takes it.
-        folder: Where to; its ``README.md`` describes the columns.
+        folder: Folder to write to; its ``README.md`` describes the columns.
         kind: What to write.
         name: What to call the dump (``neo4j-admin`` only).
         force: Write into a folder with files.
@@ -472,18 +472,18 @@ def capture(
         program: Process id or name; the address of a Dart VM service
             (``http://HOST:PORT/TOKEN=/``) or of an inspector of V8 (``HOST:PORT``).
         output: The file; by default named after the program.
-        runtime: By default that of the program, ``dart`` for a URL, and ``node`` for
-            ``HOST:PORT``. A Node.js program named by its process id needs it.
+        runtime: By default that of the program; ``dart`` for a URL, and ``node`` for
+            ``HOST:PORT``. Required for a Node.js program named by its process id.
         isolate: Dart: an isolate of the group to capture.
         target: Node.js, Chrome: the id of a target, or a part of its title or URL.
         start_inspector: Node.js: have a program without an inspector start one.
-        track_s: .NET: two dumps, and all collections of so many seconds between.
+        track_s: .NET: two dumps, and all collections in the so many seconds between.
         buffer_mib: .NET: size of the buffer in the program.
         all_objects: JVM: also unreachable objects.
         gzip: JVM: have the file compressed; implied by ``.gz``.
         mode: CPython: whether a copy of the program writes (``fork``), or the program
             itself (``stop``); ``auto`` copies if there is memory for it.
-        values: CPython: whether to write what texts and numbers are.
+        values: CPython: whether to write the values of texts and numbers.
         force: Overwrite the file.
         timeout_s: Seconds to wait for a response.
         progress: Called with stage, units done, and their number or ``None``.

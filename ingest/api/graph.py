@@ -1,4 +1,4 @@
-"""The dumps of a Neo4j: loading them, and asking the library or one's own Cypher."""
+"""The dumps of a Neo4j: loading them, queries of the library, the user's own Cypher."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ingest.queries.library import Query, Value
 
 CYPHER_ROWS, CYPHER_SECONDS = 10_000, 30.0
-"""What the user's own Cypher may return and take, if nothing else is said."""
+"""Default limits of rows and seconds for the user's own Cypher."""
 
 
 class Graph:
@@ -48,17 +48,17 @@ class Graph:
         via: Via | Literal["auto", "bolt", "bulk"] = "auto",
         **reading: Unpack[ReadingOptions],
     ) -> Receipt:
-        """Load a dump, unless it is there already.
+        """Load a dump, unless it is already loaded.
 
         Args:
             dump: A path, or ``-``.
-            name: What to call it; made from the file's name otherwise.
-            replace: Load again what is there.
+            name: Name of the dump; by default made from the file's name.
+            replace: Load it again if it is already loaded.
             via: How to write it.
             reading: Options; see `ingest.api.reading.ReadingOptions`.
 
         Returns:
-            Its name and number, whether it was loaded now, and counts.
+            Its name, number and counts, and whether it was loaded now.
 
         Raises:
             DumpError: it cannot be read.
@@ -83,7 +83,7 @@ class Graph:
         Returns:
             ``number`` (what queries find in ``$dump``), ``name``, ``format``,
             ``source``, counts, ``shallow_bytes``, ``reachable_bytes``, ``loaded_at``
-            and what else `ingest list --json` prints.
+            and the other fields of `ingest list --json`.
         """
         from dataclasses import asdict
 
@@ -100,14 +100,14 @@ class Graph:
         Args:
             query: Its name, such as ``leak-suspects``; see ``ingest queries``.
             dump: A loaded dump; the newest by default.
-            parameters: Those of the query, such as ``limit=5``. Addresses and types
+            parameters: Its parameters, such as ``limit=5``. Addresses and types
                 may be spelled as `why` takes them.
 
         Returns:
             The columns that the query declares.
 
         Raises:
-            UnknownQuery: there is none of that name.
+            UnknownQuery: no query has that name.
             BadParameter: a parameter is missing, unknown or mistyped.
             UnknownDump: there is no such dump.
         """
@@ -125,20 +125,20 @@ class Graph:
         timeout_s: float = CYPHER_SECONDS,
         **parameters: object,
     ) -> pl.DataFrame:
-        """Run one's own Cypher: it may only read, for a time, up to some rows.
+        """Run your own Cypher, which may only read, up to a time and a number of rows.
 
         Args:
             text: One statement; ``$dump`` is the number of the dump.
             dump: A loaded dump; the newest by default.
-            limit: The most rows. More are an error, as they would be left out.
+            limit: The most rows; more rows are an error.
             timeout_s: Seconds after which the server stops.
-            parameters: Those of the statement.
+            parameters: Parameters of the statement.
 
         Returns:
             The columns that it returns.
 
         Raises:
-            QueryError: it does not only read, is wrong, takes too long, or has more
+            QueryError: it does more than read, is wrong, takes too long, or has more
                 than ``limit`` rows.
         """
         from ingest.errors import QueryError
@@ -156,7 +156,7 @@ class Graph:
         return frame_of(found)
 
     def why(self, subject: str, *, dump: str | None = None, paths: int = 5) -> Why:
-        """What ``ingest why`` says of a loaded dump.
+        """The answer of ``ingest why`` for a loaded dump.
 
         Args:
             subject: An address, or a type's full or short name.
@@ -187,12 +187,12 @@ def connect(
 ) -> Iterator[Graph]:
     """Open the embedded Neo4j, which is started if needed, or another one.
 
-    The embedded server is a process of its own: it goes on after the ``with``, as after
-    a command, stops by itself when it has been idle, and ``ingest server stop`` stops
+    The embedded server is a process of its own. It goes on after the ``with``, as after
+    a command, and stops by itself when it has been idle; ``ingest server stop`` stops
     it at once.
 
     Args:
-        uri: Another server, such as ``neo4j+s://HOST``; ``NEO4J_URI`` counts too.
+        uri: Another server, such as ``neo4j+s://HOST``; by default ``NEO4J_URI``.
         username: The user there.
         password: The password there.
         database: The name of its database.
@@ -223,12 +223,12 @@ def resolved(
 
     Args:
         store: The dumps.
-        query: What is asked.
+        query: The query.
         given: Its parameters as text.
-        dump: The dump; that of the query by default, or the newest.
+        dump: The dump; by default the one of the query, or the newest.
 
     Returns:
-        The parameters, the dump, and notices on what was taken for what.
+        The parameters, the dump, and notices about names that were spelled otherwise.
 
     Raises:
         NotFound: the dump has no such object or type.
@@ -270,13 +270,13 @@ def own_cypher(
     limit: int,
     timeout_s: float,
 ) -> tuple[Answer, bool]:
-    """Run Cypher of the user's own, which may only read.
+    """Run the user's own Cypher, which may only read.
 
     Returns:
         At most ``limit`` rows, and whether there are more.
 
     Raises:
-        QueryError: it does not only read, is wrong, or takes too long.
+        QueryError: it does more than read, is wrong, or takes too long.
     """
     from ingest.database.read_only import check_only_reads
     from ingest.queries.library import own_query

@@ -1,4 +1,4 @@
-"""A dump that has been opened: what there is to know of it without a database."""
+"""An opened dump, with all that can be known without a database."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class Heap:
     """One heap dump in memory; `ingest.open` makes it.
 
-    Nothing is read before it is needed, and it is read once. Frames are those of
-    Polars: ``.to_arrow()`` and ``.to_pandas()`` work where pyarrow and pandas are
+    Nothing is read before it is needed, and nothing is read twice. Frames are Polars
+    frames: ``.to_arrow()`` and ``.to_pandas()`` work if pyarrow and pandas are
     installed. Numeric columns without absent values share memory with `graph` and
     `metrics`, so they cost nothing, and cannot be written to.
 
@@ -51,7 +51,7 @@ class Heap:
         return f"<ingest.Heap of {self._dump.what}>"
 
     def close(self) -> None:
-        """Let go of the heap; frames that were taken stay valid."""
+        """Free the heap; frames already made stay valid."""
         self._dump.close()
         self.__dict__.pop("tables", None)
         self.__dict__.pop("_asked", None)
@@ -60,7 +60,7 @@ class Heap:
 
     @property
     def name(self) -> str:
-        """What the dump is called."""
+        """The name of the dump."""
         return self._dump.name
 
     @property
@@ -74,7 +74,7 @@ class Heap:
 
     @property
     def metrics(self) -> HeapMetrics:
-        """What was measured, as numpy arrays, such as ``retained_bytes`` (int64, N)."""
+        """The measures, as numpy arrays, such as ``retained_bytes`` (int64, N)."""
         return self._dump.metrics
 
     @cached_property
@@ -90,7 +90,7 @@ class Heap:
 
     @property
     def identity(self) -> Identity | None:
-        """Which dump of which file it is."""
+        """Identifies the dump and its file."""
         _ = self._dump.graph
         return self._dump.identity
 
@@ -116,7 +116,7 @@ class Heap:
         """The objects of the dump, one row each, in its order.
 
         Args:
-            type: Only those of this type: a full name, or what `paths_to_root` takes.
+            type: Only objects of this type: a full name, or what `paths_to_root` takes.
             columns: Only these columns, which is faster.
 
         Returns:
@@ -169,7 +169,7 @@ class Heap:
     # ------------------------------------------------------------ answers
 
     def summary(self, *, top: int = 10) -> Summary:
-        """What ``ingest info`` says: figures, suspects, largest types and objects.
+        """The answer of ``ingest info``: figures, suspects, largest types and objects.
 
         Args:
             top: How many types and objects to list.
@@ -214,7 +214,7 @@ class Heap:
         return RootPaths.of(self._asked, subject, k)
 
     def why(self, subject: str, *, paths: int = 5) -> Why:
-        """What ``ingest why`` says: paths, dominators, referrers or owners.
+        """The answer of ``ingest why``: paths, dominators, referrers or owners.
 
         Args:
             subject: As `paths_to_root` takes it.
@@ -228,20 +228,20 @@ class Heap:
         return Why.of_file(self._asked, subject, paths)
 
     def query(self, query: str, **parameters: object) -> pl.DataFrame:
-        """Ask a query of the library, as `Graph.query` does of a loaded dump.
+        """Ask a query of the library, as `Graph.query` does for a loaded dump.
 
         Args:
             query: Its name, such as ``big-drops``; see ``ingest queries``.
-            parameters: Those of the query, such as ``limit=5``. Addresses and types
+            parameters: Its parameters, such as ``limit=5``. Addresses and types
                 may be spelled as `why` takes them.
 
         Returns:
             The columns that the query declares.
 
         Raises:
-            UnknownQuery: there is none of that name.
+            UnknownQuery: no query has that name.
             BadParameter: a parameter is missing, unknown or mistyped.
-            QueryError: only a database answers it.
+            QueryError: only a database can answer it.
             NotFound: the dump has no such object or type.
 
         Example:
@@ -265,7 +265,7 @@ class Heap:
         free: int = 100,
         top: int = 10,
     ) -> CutAnswer:
-        """What is freed if references or objects go: exact.
+        """What is freed, exactly, if references or objects are removed.
 
         Args:
             cuts: Addresses, types, or references as ``Cache.items -> List``.
@@ -286,13 +286,13 @@ class Heap:
         return CutAnswer.of(self._dump, cuts, best=best, free=free, top=top)
 
     def report(self) -> Report:
-        """The leak report, as ``ingest report`` writes it of a loaded dump."""
+        """The leak report, as ``ingest report`` writes it."""
         from ingest.api.shown import Report
 
         return Report.of_file(self._asked)
 
     def treemap(self) -> Treemap:
-        """The dominator tree to look at, in a notebook or as indented text."""
+        """The dominator tree as a chart in a notebook, or as indented text."""
         from ingest.api.shown import Treemap
 
         return Treemap(self._asked)
@@ -312,8 +312,8 @@ def open_dump(
         reading: Options; see `ingest.api.reading.ReadingOptions`.
 
     Raises:
-        DumpError: it cannot be read. It is raised when the heap is needed, if the file
-            exists.
+        DumpError: it cannot be read. If the file exists, the error is raised when the
+            heap is needed.
         BadParameter: an option is wrong.
 
     Example:

@@ -12,7 +12,7 @@ def bar() -> Progress:
     """A bar for each stage, drawn by ``tqdm.auto``.
 
     Returns:
-        What the functions of the interface take as ``progress``.
+        A value for the parameter ``progress`` of all functions.
     """
     from tqdm.auto import tqdm
 

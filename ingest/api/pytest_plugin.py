@@ -1,6 +1,6 @@
-"""A plugin of pytest: the fixture ``heaproots``, and what a failed check has found.
+"""A plugin of pytest: the fixture ``heaproots``, and findings of failed checks.
 
-It is active where heaproots is installed, and costs nothing until it is used::
+It is active if heaproots is installed, and costs nothing until it is used::
 
     def test_levels_are_freed(heaproots):
         before = heaproots.capture("shop.Main", "before")
@@ -8,8 +8,8 @@ It is active where heaproots is installed, and costs nothing until it is used::
         after = heaproots.capture("shop.Main", "after")
         assert not heaproots.check([before, after]).findings
 
-A test of Python code needs no other program: the block is run again and again, in this
-process, and its heap is dumped after each time::
+A test of Python code needs no other program: the block is run repeatedly in this
+process, and its heap is dumped after each round::
 
     def test_orders_are_freed(heaproots):
         assert not heaproots.repeat(lambda: play(1)).findings
@@ -43,14 +43,14 @@ class HeapDumps:
     """The dumps of a test, which are kept if it fails.
 
     Args:
-        folder: Where they are.
+        folder: Folder of the dumps.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, name: str) -> Path:
-        """Where the test may write a dump of its own, such as ``before.hprof``."""
+        """Path for a dump that the test writes itself, such as ``before.hprof``."""
         return self.folder / name
 
     def capture(self, program: str | int, name: str, **options: Any) -> str:  # noqa: ANN401
@@ -59,10 +59,10 @@ class HeapDumps:
         Args:
             program: Process id or name, or the address of a Dart VM service.
             name: What to call the dump.
-            options: Those of `ingest.capture`, such as ``runtime``.
+            options: Options of `ingest.capture`, such as ``runtime``.
 
         Returns:
-            Its file.
+            Path of the dump.
         """
         import ingest
 
@@ -74,7 +74,7 @@ class HeapDumps:
 
         Args:
             dumps: In the order in which they were taken.
-            options: Those of `ingest.check`, such as ``own``.
+            options: Options of `ingest.check`, such as ``own``.
         """
         import ingest
 
@@ -88,26 +88,27 @@ class HeapDumps:
         times: int = 10,
         **options: Any,  # noqa: ANN401
     ) -> Check:
-        """Run a block again and again, dump the heap of this process, and judge that.
+        """Run a block repeatedly, dump the heap of this process, and judge the dumps.
 
-        The block runs once before all else, since caches fill then. What it leaks each
-        time grows from dump to dump by as much, and is a finding. Before each dump
-        garbage is collected; the heap is dumped from a copy of the process where
-        there is memory enough.
+        The block runs once before the first dump, since that fills caches. What it
+        leaks each time grows by as much from dump to dump, and is a finding. Garbage is
+        collected before each dump. A copy of the process writes the dump if there is
+        enough memory.
 
         Args:
             block: Called without arguments; what it returns is dropped.
-            dumps: How many, two or more; with few of them growth is less sure.
-            times: How often the block runs before each. Fewer than five objects more in
-                a dump are no finding: of a block that leaks one, five runs are needed.
-            options: Those of `ingest.check`, such as ``own``.
+            dumps: How many dumps, two or more; fewer dumps make growth less sure.
+            times: How often the block runs before each dump. Fewer than five new
+                objects per dump are no finding: a block that leaks one object must run
+                five times.
+            options: Options of `ingest.check`, such as ``own``.
 
         Raises:
             CaptureError: the heap of this Python cannot be dumped.
         """
         from ingest.errors import CaptureError
 
-        # All that is needed is there before the first dump, so that none of it grows.
+        # Everything is imported before the first dump, so that it does not grow.
         writer = _writer()
         number = sum(1 for _ in self.folder.iterdir())
         paths = [self.path(f"{number + at}.hrpy") for at in range(dumps)]
@@ -124,7 +125,7 @@ class HeapDumps:
 
 
 def _writer() -> ModuleType:
-    """``heaproots_dump``, which is one file and belongs to no package."""
+    """``heaproots_dump``, which is a single file outside any package."""
     from ingest.capture.cpython import SCRIPT
 
     spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
@@ -151,7 +152,7 @@ def heaproots(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say in the report of a failed test what its checks have found."""
+    """Add the findings of its checks to the report of a failed test."""
     report = yield
     if not report.failed:
         return report
@@ -165,7 +166,7 @@ def pytest_runtest_makereport(
 
 
 def _checks_of(call: pytest.CallInfo[None]) -> list[Check]:
-    """The checks that the frames of a failure know, that of an assertion first."""
+    """The checks among the variables of a failure's frames, the assertion's first."""
     calls = sys.modules.get("ingest.api.calls")
     if calls is None or call.excinfo is None:
         return []

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 class ReadingOptions(TypedDict, total=False):
-    """Options of all functions that read dumps: those of the commands.
+    """Options of all functions that read dumps, the same as those of the commands.
 
     Attributes:
         strict: Refuse a dump at its first irregularity.
         fold: ``auto`` leaves out objects of the runtime, ``none`` reads all.
         part: Which dump to read of a file that has several.
-        own: Patterns of the program's own types, such as ``Acme.*``, or with ``!`` of
-            a library.
+        own: Patterns of the program's own types, such as ``Acme.*``; with ``!``,
+            patterns of a library's types.
         strength: ``strongest``, or ``mat``: soft, weak, finalizer and phantom
             references count as strong.
         layout: Bytes ``HEADER/REFERENCE/ARRAY[/ALIGNMENT]`` of Java objects.
         runtime: Runtime of the program; by default it is recognised.
         redact: Remove values, and names of threads, processes and files.
         hash_types: With ``redact``: patterns of types whose names are hashed.
-        max_memory: Bytes that the process may occupy, or a size such as ``12GiB``;
-            0 for no limit. Default: what is free.
-        spill: Folder for the columns of a dump that needs more, or ``auto`` for that
-            of temporary files, if its disk has room. From then on all large arrays of
-            NumPy that this thread makes are in files there, which have no names.
-            Default: such a dump is refused.
+        max_memory: Bytes that the process may occupy, or a size such as ``12GiB``; 0
+            for no limit. By default the free memory.
+        spill: Folder for the columns of a dump that needs more memory, or ``auto`` for
+            the folder of temporary files, if its disk has room. From then on all large
+            NumPy arrays that this thread makes are in nameless files there. By default
+            such a dump is refused.
         any_expansion: Read compressed files however large their content is.
     """
 
@@ -61,11 +61,11 @@ _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECA
 
 
 def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
-    """What readers get.
+    """Make the options for readers.
 
     Args:
-        given: Options; those that are left out have their defaults. ``INGEST_OWN`` and
-            ``INGEST_SALT`` count too.
+        given: Options; the others have their defaults. ``INGEST_OWN`` and
+            ``INGEST_SALT`` are used, too.
         own: Further patterns of the program's own types.
 
     Raises:
@@ -113,7 +113,7 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
 
 
 def keepers_for(dumps: Sequence[str]) -> Sequence[Keeper]:
-    """Who is asked for names that are no file's: fleets, if there are such names."""
+    """Where to look for names that are not files: fleets, if there are such names."""
     if all(map(is_file, dumps)):
         return []
     from ingest.fleet.stored import KeptByFleets
@@ -125,12 +125,12 @@ def memory_limit(given: int | str | None) -> int | None:
     """Bytes that this process may occupy; ``None`` for no limit.
 
     Raises:
-        BadParameter: ``given`` is no size.
+        BadParameter: ``given`` is not a size.
     """
     from ingest.system.memory import available_bytes
 
     if given is None:
-        return available_bytes() * 19 // 20  # others need a little too
+        return available_bytes() * 19 // 20  # other processes need a little, too
     match = _SIZE.fullmatch(str(given).strip())
     if match is None:
         raise BadParameter("--max-memory takes a size, such as 12GiB or 800MiB")
@@ -152,7 +152,7 @@ def opened(
         dump: As `ingest.open` takes it.
         reading: Options.
         progress: Receives all stages.
-        keepers: Who is asked for a name that is no file's; by default, fleets.
+        keepers: Where to look for a name that is not a file; by default, fleets.
         origins: Whether its objects are followed back through collections.
     """
     return Opener(

@@ -1,4 +1,4 @@
-"""What the interface answers with: values, text, frames, and cells of a notebook."""
+"""The answers of the interface: values, text, frames, and cells of a notebook."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ingest.words.text import Captions
 
 _CELL, _TALL_CELL = 560, 760
-"""Heights in a notebook, pixels."""
+"""Heights of answers in a notebook, in pixels."""
 
 
 def frame_of(answer: Answer) -> pl.DataFrame:
@@ -88,7 +88,7 @@ class Summary(_Facts):
             dump: The dump.
             top: How many types and objects to list.
             compared: Earlier dumps of the program, and this one.
-            dumps: How they were named.
+            dumps: Names of these dumps, as the user wrote them.
         """
         from ingest.reports.summary import facts
         from ingest.tables.estimates import of_heap, of_types
@@ -108,7 +108,7 @@ class Summary(_Facts):
                 for name, column in of_types(graph, metrics).items()
             },
         )
-        if dump.kept is not None:  # the tables do not have them
+        if dump.kept is not None:  # the tables do not have these facts
             found |= {"null_references": None, "domains": []}
         found["growth"] = None
         if compared:
@@ -136,13 +136,13 @@ def summary_of(
     *,
     top: int,
 ) -> Summary:
-    """The summary of the last of some dumps; what grew up to it comes first.
+    """The summary of the last of some dumps, preceded by what grew.
 
     Args:
         dumps: Dumps of one program, in the order in which they were taken.
         reading: Options.
         progress: Receives all stages.
-        keepers: Who is asked for a name that is no file's.
+        keepers: Where to look for names that are not files.
         top: How many types and objects to list.
     """
     from ingest.api.reading import opened
@@ -203,7 +203,7 @@ class Suspects(_Rows):
 
     @classmethod
     def of(cls, dump: Dump) -> Suspects:
-        """Those of an opened dump."""
+        """The suspects of an opened dump."""
         from ingest.reports.suspects import of_heap
         from ingest.suspects.find import find_suspects
 
@@ -228,9 +228,9 @@ class Why:
     Attributes:
         kind: ``object`` or ``type``.
         name: The address, or the full name of the type.
-        notice: What to say if that is not what was written; else empty.
+        notice: A notice if the user wrote another name; else empty.
         about: The dump.
-        answers: Those of the queries that were asked, by name.
+        answers: Answers of the queries, by name.
     """
 
     kind: str
@@ -256,7 +256,7 @@ class Why:
             asked: The dump.
             subject: An address, or a type's full or short name.
             paths: The most paths.
-            as_page: Whether a page is wanted, whose tables are longer.
+            as_page: Whether the answer is for a page, which has longer tables.
 
         Raises:
             NotFound: the dump has no such object or type.
@@ -323,10 +323,10 @@ class Why:
 
 
 class RootPaths(_Rows):
-    """Shortest paths from roots: of an object, or merged by type.
+    """Shortest paths from roots to an object, or merged by type.
 
-    Of an object each has ``root``, ``steps``, ``addresses``, ``fields``, ``types``,
-    ``retained_bytes`` and ``length`` (references). Of a type each has ``path``,
+    A path to an object has ``root``, ``steps``, ``addresses``, ``fields``, ``types``,
+    ``retained_bytes`` and ``length`` (references). A path to a type has ``path``,
     ``instance_count``, ``shallow_bytes`` and ``retained_bytes``.
     """
 
@@ -362,7 +362,7 @@ class RootPaths(_Rows):
 
 
 class CutAnswer(_Facts):
-    """What cuts free: what ``ingest what-if --json`` prints, by name."""
+    """What cuts free, as ``ingest what-if --json`` prints it, by name."""
 
     def __init__(self, facts: Mapping[str, Any], what: str, captions: Captions) -> None:
         super().__init__(facts)
@@ -431,7 +431,7 @@ class Report:
 
     @cached_property
     def answers(self) -> Mapping[str, Answer]:
-        """Those of the queries of the text, by name."""
+        """Answers of the queries of the text report, by name."""
         from ingest.reports.report_panels import report_queries
 
         return self._asked.ask_all(report_queries(page=False))
@@ -511,7 +511,7 @@ def _asked(dump: Dump) -> AskedFile:
 
 
 def _page(asked: Asked, queries: Mapping[str, Mapping[str, str]]) -> str:
-    """The page of a report, with the parts that are asked for."""
+    """The page of a report, with the parts that were requested."""
     from ingest.reports.page import PATHS, report_page, suspect_paths
 
     answers = asked.ask_all(queries)
@@ -531,7 +531,7 @@ def _page(asked: Asked, queries: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _contents(asked: Asked, answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """What the objects dominate that have much in small objects, by address."""
+    """What the objects with many small dominated objects dominate, by address."""
     from ingest.reports.contents import CONTENTS, to_open
     from ingest.reports.hierarchy import MOST_TILES
 

@@ -124,7 +124,7 @@ app.add_typer(fleet.app, name="fleet", rich_help_panel=CommandPanel.MANY)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the program; the only place where errors are printed."""
-    # Nothing here multiplies matrices; numpy's threads for that cost 0.1 s to start.
+    # Nothing here multiplies matrices; starting numpy's threads for that costs 0.1 s.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return_large_arrays()
     for name in ("stdout", "stderr"):
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finally:
             sys.stdout.flush()
     except OSError as error:
-        # What is not of a file that is known to the command: standard output mostly.
+        # An error of a file unknown to the command, mostly standard output.
         _discard_output()
         if error.errno != errno.EPIPE:
             where = error.filename or ("output" if error.errno else "")
@@ -164,7 +164,7 @@ def _say(message: str) -> None:
 
 
 def _discard_output() -> None:
-    """Let Python not try again at exit to write what cannot be written."""
+    """Keep Python from trying again at exit to write what cannot be written."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

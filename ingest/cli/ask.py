@@ -135,7 +135,7 @@ def _ask_file(
     """Ask a query of the library about a file.
 
     Raises:
-        QueryError: it is not of the library, or only a database answers it.
+        QueryError: it is not in the library, or only a database can answer it.
     """
     from ingest.api.asked import spelled
     from ingest.queries.bounds import bound_of_file, searched
@@ -163,7 +163,7 @@ def _ask_file(
 def _left_out(
     database: Database, query: Query, values: Mapping[str, Value], row_count: int
 ) -> tuple[str | None, str | None]:
-    """Why an answer is empty, and where it may have been cut."""
+    """Why an answer is empty, and what may have cut it."""
     from ingest.database.bounds import bound
     from ingest.database.needs import why_empty
     from ingest.queries.bounds import searched

@@ -1,4 +1,4 @@
-"""Progress on a terminal's stderr; next to nothing in a pipe.
+"""Progress on stderr if it is a terminal; almost nothing if it is a pipe.
 
 A stage that takes half a second has a line. While it runs, the line is redrawn each
 half second, whether the stage reports anything or not: a bar where it reports how much
@@ -30,20 +30,20 @@ _REDRAW_S = 0.5
 _BYTES = ("read", "capture")
 _COUNTED = {"write": "nodes and relationships"}
 _UNEVEN = ("analyse",)
-"""Its steps take different times: they say nothing about what is left."""
+"""Stages whose steps take different times and say nothing about the rest."""
 
 _PASSING = ("prepare", "ask", "load")
-"""Leave no line behind."""
+"""Stages that leave no line behind."""
 
 _COMPILE = "compile native code"
 _LABEL_WIDTH, _BAR_WIDTH = 12, 20
 
 
 class TimeLeft:
-    """Estimates when a stage ends, and whether to believe it.
+    """Estimates when a stage ends, and whether the estimate is reliable.
 
-    Each estimate supposes that the rest goes as fast as all before. It is believed
-    once the stage has run for some seconds, and three estimates in a row agree.
+    Each estimate assumes that the rest goes as fast as all before. It is reliable once
+    the stage has run for some seconds, and three estimates in a row agree.
     """
 
     _LEAST_S, _EVERY_S, _TOLERANCE = 3.0, 1.0, 0.15
@@ -53,11 +53,11 @@ class TimeLeft:
         self._last_s = 0.0
 
     def seconds(self, elapsed_s: float, share: float) -> float | None:
-        """How long it will still take; ``None`` while that is not known.
+        """How long the rest will take; ``None`` while unknown.
 
         Args:
-            elapsed_s: Since the stage began.
-            share: What is done, 0 to 1.
+            elapsed_s: Time since the stage began.
+            share: Share that is done, 0 to 1.
         """
         if share <= 0 or share >= 1 or elapsed_s < self._LEAST_S:
             return None
@@ -72,7 +72,7 @@ class TimeLeft:
 
 
 class Stage:
-    """One stage: what is done of it, and what its line says."""
+    """One stage: how much of it is done, and its line of text."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -83,12 +83,12 @@ class Stage:
 
     @property
     def elapsed_s(self) -> float:
-        """Since it began."""
+        """Time since it began."""
         return time.monotonic() - self.began
 
     @property
     def has_bar(self) -> bool:
-        """Whether it is known how far it is."""
+        """Whether it reports how much is left."""
         return bool(self.total) and self.name not in _UNEVEN
 
     def detail(self) -> str:
@@ -115,7 +115,7 @@ class Stage:
 
 
 class _Screen:
-    """The last line of the terminal: that of the innermost stage."""
+    """The last line of the terminal, which shows the innermost stage."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -133,12 +133,12 @@ class _Screen:
                 threading.Thread(target=self._draw_all, daemon=True).start()
 
     def report(self, done: int, total: int | None) -> None:
-        """Note what is done of the outer stage."""
+        """Note the progress of the outer stage."""
         stage = self._stages[0]
         stage.done, stage.total = max(done, stage.done), total
 
     def end(self, name: str, *, completed: bool = True) -> None:
-        """End a stage, and leave its line."""
+        """End a stage; its line stays."""
         with self.lock:
             ended = [stage for stage in self._stages if stage.name == name]
             if not ended:
@@ -239,7 +239,7 @@ class CompilationNotice:
     """Says that kernels are compiled: a stage on a terminal, or else one line.
 
     Kernels are compiled at their first call, in any thread, one inside another. The
-    line is written once for a version and its libraries: meanwhile, all others are
+    line is written once per version and its libraries, since the others are meanwhile
     compiled in the background.
     """
 
@@ -267,7 +267,7 @@ class CompilationNotice:
         from ingest.arrays.precompile import is_first
 
         if obstacle:
-            # In each run: what cannot be stored is compiled again.
+            # In each run, since what cannot be stored is compiled again.
             notice(
                 "compiling native code (up to 30 seconds in each run, as it cannot be "
                 f"stored: {obstacle})"

@@ -126,10 +126,10 @@ def browse(
 
 
 def _checked(browser: str | None) -> str | None:
-    """The address of a Browser without what every one has.
+    """The address of a Browser without its standard path.
 
     Raises:
-        BadParameter: it is no address of a page.
+        BadParameter: it is not the address of a page.
     """
     if browser is None:
         return None
@@ -144,7 +144,7 @@ def _with_browser(target: Target, given: str | None) -> Target:
     """A server with the address of its Browser: known, given, or a guess.
 
     Raises:
-        BadParameter: it is given for the embedded one.
+        BadParameter: it is given for the embedded server.
     """
     from ingest.server.target import usual_browser_url
 
@@ -203,8 +203,8 @@ def _serve_guide(
 ) -> None:
     """Serve the guide and the style to Browser until Ctrl-C, and say where.
 
-    The guide lies below a word that nobody can guess: other users of the machine
-    reach its port too.
+    The address of the guide contains a secret word, since other users of the machine
+    can reach its port, too.
     """
     import secrets  # imports hashlib, which takes 20 ms
 
@@ -232,7 +232,7 @@ def _serve_guide(
 
 @contextmanager
 def _private_link(address: str) -> Iterator[str]:
-    """A link to a page of the user's own that leads to ``address``.
+    """A link to a private page that leads to ``address``.
 
     Other users see the arguments of the program that opens a link.
     """

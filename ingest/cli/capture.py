@@ -231,7 +231,7 @@ def _snapshot(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Capture snapshots of V8, and print what each is as soon as it is complete."""
+    """Capture snapshots of V8, and describe each as soon as it is complete."""
     from ingest.capture.javascript import captures
 
     taken: list[JavaScriptCapture] = []
@@ -257,7 +257,7 @@ def _snapshot(
             following = command("info", *(str(one.path) for one in taken))
             typer.echo(f"next    {printable(following)}")
     finally:
-        # Those that are complete are told of, whatever came after them.
+        # Complete snapshots are reported, whatever came after them.
         if as_json and taken:
             facts = [_facts_of_snapshot(one) for one in taken]
             typer.echo(json.dumps(facts if count > 1 else facts[0], indent=2))
@@ -563,7 +563,7 @@ def _captured(
     output: Path | None,
     **options: Any,  # noqa: ANN401  # those of `ingest.capture`
 ) -> _Capture:
-    """What `ingest.capture` captured, which is of the kind ``of``."""
+    """The result of `ingest.capture`, which has the type ``of``."""
     from ingest.api.calls import capture
 
     with Bars() as progress, usage_errors():

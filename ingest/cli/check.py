@@ -32,7 +32,7 @@ _FORMATS = {
     ".sarif": CheckFormat.SARIF,
     ".xml": CheckFormat.JUNIT,
 }
-"""By the suffix of a file."""
+"""Formats by the suffix of a file."""
 
 
 def check(

@@ -111,7 +111,7 @@ def load(
         if not as_json:
             _write_next(receipts, all_dumps=all_dumps)
     finally:
-        # Dumps that have been loaded are reported, whatever failed after them.
+        # Dumps that have been loaded are reported, even if a later one failed.
         if as_json and (receipts or sys.exc_info()[0] is None):
             typer.echo(json.dumps([asdict(receipt) for receipt in receipts], indent=2))
     if failed:
@@ -140,7 +140,7 @@ def _loaded(
 
     Raises:
         DumpError: a file cannot be read; if only one of its parts cannot, that error
-            is an outcome like others.
+            is an outcome like the others.
     """
     for dump in dumps:
         for found in loader.load_all(dump) if all_parts else (loader.load(dump),):
@@ -190,7 +190,7 @@ def write_receipt(dump: str, receipt: Receipt) -> None:
 
 
 def _write_next(receipts: Sequence[Receipt], *, all_dumps: bool) -> None:
-    """Say which command comes next, for the dump that was loaded last."""
+    """Suggest the next command, for the dump that was loaded last."""
     if not receipts:
         return
     last = receipts[-1]

@@ -1,4 +1,4 @@
-"""Examples that the help of each command ends with."""
+"""Examples at the end of each command's help."""
 
 from __future__ import annotations
 
@@ -148,10 +148,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "server status": ("ingest server status --json",),
     "server logs": ("ingest server logs -n 100 --follow",),
 }
-"""By command, one shell line each; of the program itself under the empty name."""
+"""Shell lines by command; the empty name is the program itself."""
 
 
 def examples(command: str) -> str:
     """The examples of a command, as the end of its help."""
-    # The mark keeps the lines as they are, each on its own.
+    # The mark ``\b`` keeps the lines as they are.
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in EXAMPLES[command])

@@ -33,7 +33,7 @@ app = typer.Typer(
 
 _ALL = "all"
 _LISTED = 20
-"""Files of a kind that are named."""
+"""The most files of a kind that are named."""
 
 
 @app.command("add", cls=PanelCommand, epilog=examples("fleet add"))

@@ -117,7 +117,7 @@ def load(
 
 
 def _load_file(loader: Loader, about: Mapping[str, object]) -> Receipt:
-    """Load a dump of a fleet from its file, wherever that is."""
+    """Load a dump of a fleet from its file, local or remote."""
     from ingest.errors import DumpError
     from ingest.fleet.sources import FleetSource, local_copy
 
@@ -166,7 +166,7 @@ def graph(
         raise typer.BadParameter("name the fleet's folder, or --drop, not both")
     fleet = None if folder is None else Fleet(folder, program)
     if fleet is not None:
-        fleet.rule()  # whether it can be written, before a server is started
+        fleet.rule()  # fails, before a server is started, if it cannot be written
     begun = time.monotonic()
     with (
         Bars() as progress,

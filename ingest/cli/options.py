@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Have what the interface calls a wrong parameter printed as wrong usage."""
+    """Report wrong parameters of the interface as wrong usage."""
     from ingest.errors import BadParameter
 
     try:
@@ -51,7 +51,7 @@ def complete_query(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _complete_dump(incomplete: str) -> list[str]:
-    """Names of loaded dumps; none where that would start a server."""
+    """Names of loaded dumps; none if that would start a server."""
     from ingest.database.connection import connect
     from ingest.database.dump_list import list_dumps
     from ingest.database.store import running_target
@@ -339,7 +339,7 @@ class Reading:
         """The options, as the functions of `ingest.api` take them.
 
         Raises:
-            BadParameter: one is mistyped, or two contradict each other.
+            BadParameter: an option is mistyped, or two contradict each other.
         """
         from ingest.api.reading import ReadingOptions, read_options
 
@@ -424,8 +424,8 @@ class Output:
         """Refuse options that contradict one another, before work is done for them.
 
         Raises:
-            BadParameter: a page is asked for, and another form too.
-            IngestError: the file is there, and shall not be overwritten.
+            BadParameter: a page and another output are requested.
+            IngestError: the file exists and must not be overwritten.
         """
         if self.html is not None and (self.output is not None or self.as_json):
             raise typer.BadParameter(
@@ -444,7 +444,7 @@ class Output:
 
 @contextmanager
 def keepers_of(connection: Connection, progress: Progress) -> Iterator[list[Keeper]]:
-    """Who keeps dumps: fleets, and the database, which is opened when it is asked."""
+    """Keepers of dumps: fleets, and the database, which is opened when needed."""
     from contextlib import ExitStack
 
     from ingest.database.loaded_dumps import LoadedDumps
@@ -466,18 +466,18 @@ def asked_dump(
     progress: Progress,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[Asked]:
-    """The dump that is asked: a file, or a loaded one.
+    """The dump that the options name: a file, or a loaded one.
 
     Args:
-        dump: The name of a loaded one.
+        dump: The name of a loaded dump.
         in_file: A file.
         reading: How to read it.
         connection: How to connect.
         progress: Receives all stages.
-        meanwhile: What can be done while the server is asked for its dumps.
+        meanwhile: What to do while the server lists its dumps.
 
     Raises:
-        BadParameter: both are named, or options of reading are given for none.
+        BadParameter: both are named, or options of reading are given without a file.
     """
     from ingest.api.asked import AskedFile, AskedStore
     from ingest.system.memory import beside
@@ -502,9 +502,9 @@ _GROUPS: tuple[type, ...] = (Reading, Connection, Output)
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
-    """A command, with each option of its groups as a parameter of its own.
+    """A command that has each option of its groups as a parameter.
 
-    So an option is declared once, in its group, for all commands that have the group.
+    So its group declares an option once for all commands that have the group.
     """
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
@@ -540,7 +540,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def notify(notice: str) -> None:
-    """Say, beside an answer, that it is about something else than what was written."""
+    """Say next to an answer that it is about another name than the one written."""
     if notice:
         typer.echo(notice, err=True)
 

@@ -1,7 +1,7 @@
 """Help in panels: commands by what they are for, the own options of a command first.
 
-Options and commands name their panel as typer has it, by ``rich_help_panel``. typer
-draws panels with rich only, as boxes: of 80 columns, 22 say what an option does.
+Options and commands name their panel with typer's ``rich_help_panel``. typer itself
+draws panels only with rich, as boxes that leave 22 of 80 columns for descriptions.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def queries(
     if not best:
         best, others = others, []
     if not best:
-        find(" ".join(words or []))  # which names similar ones in its error
+        find(" ".join(words or []))  # its error names similar ones
     found = best + others
     name, hidden, other = (dump, set(), None) if every else _unanswerable(dump, found)
     answerable = [query for query in found if query.name not in hidden]
@@ -90,7 +90,7 @@ def queries(
 
 
 def _run_one(shown: list[Query], dump: str | None) -> str:
-    """How to run one of these queries: the first without a value to think of."""
+    """The command that runs the first of these queries without required values."""
     from ingest.queries.library import DUMP
 
     wanted = {
@@ -111,8 +111,8 @@ def _unanswerable(
 ) -> tuple[str | None, set[str], str | None]:
     """Name of the chosen dump, and names of the queries that it cannot answer.
 
-    Where it can answer none, another loaded dump takes its place, if there is one that
-    can; its name is the third value. Nothing without a server that runs.
+    If the dump can answer none, another loaded dump that can takes its place, and its
+    name is the third value. Empty if no server is running.
 
     Raises:
         UnknownDump: ``dump`` is not loaded.

@@ -49,7 +49,7 @@ def report(
     output.check()
     from ingest.api.shown import Report
 
-    # Of a loaded dump, --redact only asks whether it has no values.
+    # For a loaded dump, --redact only requires that it has no values.
     options = reading if in_file else replace(reading, redact=False)
     with (
         Bars() as progress,
@@ -73,6 +73,6 @@ def report(
 
 
 def _import_answers() -> None:
-    """Import what the first answers need: that takes as long as a new server's plan."""
+    """Import what the first answers need, while a new server plans its first query."""
     import ingest.answers.stored
     import ingest.reports.leaks  # noqa: F401

@@ -81,7 +81,7 @@ def stop(as_json: AsJson = False) -> None:
 
 
 def _has_failed(server: EmbeddedServer) -> bool:
-    """Whether it has met a critical error, such as that its disk was full."""
+    """Whether it has met a critical error, such as a full disk."""
     from ingest.database.connection import connect
     from ingest.errors import NeedsRestart, StoreError
     from ingest.server.embedded import target_of
@@ -94,7 +94,7 @@ def _has_failed(server: EmbeddedServer) -> bool:
             return False
     except NeedsRestart:
         return True
-    except StoreError:  # which is no reason not to ask it to end
+    except StoreError:  # no reason not to ask it to end
         return False
 
 

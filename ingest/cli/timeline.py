@@ -65,7 +65,7 @@ def timeline(
 
 
 def _short(found: list[GarbageCollection]) -> Answer:
-    """The columns that fit a terminal, in units that do."""
+    """The columns that fit a terminal, in short units."""
 
     def shown(name: str, value: object) -> object:
         if isinstance(value, bool):

@@ -108,7 +108,7 @@ def watch(
             while watched.removed:
                 notice(f"removed {watched.removed.pop(0)}")
             looks += 1
-            if once and looks == 2:  # what has not changed between both is finished
+            if once and looks == 2:  # what did not change between both is finished
                 return
             time.sleep(every)
 

@@ -1,7 +1,7 @@
 """What changed between dumps: by type, namespace, path and suspect; and what grew.
 
-`compare` takes dumps in the order of time and returns a `Comparison`, which has no
-text of its own: `ingest.reports` prints it, and a gate reads it. For a gate::
+`compare` takes dumps in the order of time and returns a `Comparison` without any text:
+`ingest.reports` prints it, and a gate reads it. For a gate::
 
     found = compare([first, second, third])
     for suspect in found.of(Dimension.SUSPECT):
@@ -9,8 +9,8 @@ text of its own: `ingest.reports` prints it, and a gate reads it. For a gate::
     for row in found.growing():                       # with three dumps or more
         row.growth.objects_per_dump, row.growth.fit   # topmost paths, and types
 
-All figures are those of strongly reachable objects, so that garbage that a collection
-has not freed yet is no growth.
+All figures count strongly reachable objects only, so garbage that has not been freed
+yet is not growth.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ class Difference:
     """A type, a namespace, a path or a suspect in D dumps.
 
     Attributes:
-        by: What it is.
+        by: The dimension that it belongs to.
         key: Equal in all dumps: the fingerprint of a path or a suspect, else the name.
-        name: Full name of a type, or of the type at the end of a path; of a suspect its
-            sentence in the last dump that has it.
-        change: From the first dump to the last one.
-        object_count: Objects in each dump; of a path those at its end.
+        name: Full name of a type, or of the type at the end of a path; for a suspect,
+            its sentence in the last dump that has it.
+        change: How the last dump differs from the first.
+        object_count: Objects in each dump; for a path, those at its end.
         shallow_bytes: Their bytes; empty for suspects.
-        retained_bytes: What they retain together: all instances of a type, all below a
-            path; empty for namespaces.
-        share: Retained bytes (of a namespace shallow bytes) as a share of the reachable
-            bytes of the last dump, or of the first one if it is gone; 0 to 1.
-        steps: The path from the top, as full names; of a suspect its path as text.
+        retained_bytes: What they retain together: all instances of a type, or all
+            objects below a path; empty for namespaces.
+        share: Retained bytes (shallow bytes for a namespace) as a share of the
+            reachable bytes of the last dump, or of the first one if it is gone; 0 to 1.
+        steps: The path from the top, as full names; for a suspect, its path as text.
         parent: Key of the path that it continues; ``None`` for all else.
-        is_topmost: Of paths: whether objects accumulate here, and not above.
-        moved_to: Of a path that moved: the steps of the path that came.
-        growth: How it grew from dump to dump; ``None`` if it did not in each one, or
-            with less than three dumps.
-        cut: Of a suspect: the reference to remove.
-        type_name: Of a suspect: full name of its type.
-        type_count: Of a suspect: all objects of its type in each dump.
+        is_topmost: For paths: whether objects accumulate here, and not above.
+        moved_to: For a path that moved: the steps of the new path.
+        growth: How it grew from dump to dump; ``None`` if it did not grow in each, or
+            if there are less than three dumps.
+        cut: For a suspect: the reference to remove.
+        type_name: For a suspect: full name of its type.
+        type_count: For a suspect: all objects of its type in each dump.
     """
 
     by: Dimension
@@ -97,14 +97,14 @@ class Difference:
 
     @property
     def more_bytes(self) -> int:
-        """Retained bytes more; of a namespace shallow bytes."""
+        """Retained bytes more; shallow bytes for a namespace."""
         found = self.retained_bytes or self.shallow_bytes
         return found[-1] - found[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """One of the dumps.
+    """Totals of one of the dumps.
 
     Attributes:
         name: Its name.
@@ -128,10 +128,10 @@ class Comparison:
         dumps: The dumps in their order.
         notes: Sentences about the dumps, such as that they are of different formats.
         differences: All that changed, by dimension, the largest growth first; suspects
-            also if they did not change.
+            even if they did not change.
         trees: All paths, changed or not.
-        lives: What became of objects from the first dump to the last one; ``None``
-            where they have no identity.
+        lives: Which objects were born or died from the first dump to the last one;
+            ``None`` if they have no identity.
     """
 
     dumps: tuple[Totals, ...]
@@ -150,14 +150,14 @@ class Comparison:
         return self.differences[by]
 
     def topmost(self, by: Dimension) -> Iterator[Difference]:
-        """Paths on which objects accumulate first, the largest growth first."""
+        """The topmost paths on which objects accumulate, the largest growth first."""
         return (found for found in self.of(by) if found.is_topmost)
 
     def growing(self, by: Dimension | None = None) -> list[Difference]:
         """What grew in every dump, by dimension, the steepest first.
 
-        Paths only where none that they continue grew in every dump too. Empty with
-        fewer than three dumps.
+        A path is left out if a path above it grew in every dump, too. Empty with fewer
+        than three dumps.
         """
         chosen = [by] if by else list(Dimension)
         return [
@@ -175,10 +175,10 @@ def _steepness(found: Difference) -> tuple[float, str]:
 
 
 def compare(dumps: Sequence[ComparedDump]) -> Comparison:
-    """Compare dumps, which come in the order of time.
+    """Compare dumps that are sorted by time.
 
-    Time and memory: proportional to the types, paths and suspects of all dumps; their
-    objects are not looked at.
+    Time and memory are proportional to the types, paths and suspects of all dumps;
+    their objects are not looked at.
 
     Raises:
         IngestError: there are fewer than two.
@@ -232,16 +232,16 @@ _LESS = (Change.GONE, Change.SHRUNK)
 def _certain(
     found: Difference, incomplete: Sequence[bool], more_instances: int
 ) -> Difference:
-    """What can be said where some dumps are incomplete.
+    """The differences that are certain although some dumps are incomplete.
 
-    What an incomplete dump lacks cannot have grown or gone because of that. A type that
-    has no more instances can retain more, or have more that are reachable, because
-    the references of others are missing.
+    What an incomplete dump lacks may only seem to have grown or gone. A type without
+    new instances may retain more, or have more reachable ones, only because references
+    of other objects are missing.
 
     Args:
-        found: As it would be if the dumps were whole.
-        incomplete: Which are not.
-        more_instances: How many more there are of a type, reachable or not.
+        found: Differences, as if the dumps were whole.
+        incomplete: Whether each dump is incomplete.
+        more_instances: How many more instances a type has, reachable or not.
     """
     change = found.change
     is_gap = more_instances <= 0 or found.name == MISSING_TYPE_NAME
@@ -404,7 +404,7 @@ def _paths(
 def _suspects(
     dumps: Sequence[ComparedDump], totals: Sequence[Totals]
 ) -> tuple[Difference, ...]:
-    """All suspects of any of the dumps."""
+    """The suspects of all dumps."""
     rows: dict[str, list[dict[str, object]]] = {}
     values: dict[str, list[tuple[int, int]]] = {}
     for at, dump in enumerate(dumps):

@@ -1,4 +1,4 @@
-"""What is compared, and how it can have changed; imports nothing heavy."""
+"""Dimensions of comparison, and kinds of changes; imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ class Change(StrEnum):
     SHRUNK = "shrunk"
     MOVED = "moved"
     UNKNOWN = "unknown"
-    """One of the two is incomplete, and what it lacks may be what seems to differ."""
+    """A dump is incomplete, which may explain the difference."""
     SAME = "same"

@@ -1,7 +1,7 @@
-"""One of the dumps that are compared: the columns that a comparison needs.
+"""The columns of a dump that a comparison needs.
 
-They come from the tables of a file that was just read, of a folder that
-``ingest export`` wrote, or of the graph; a comparison does not know from which.
+They come from the tables of a file that was just read, of an exported folder, or of the
+graph; a comparison need not know which.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 MOST_PATHS = 20_000
-"""Paths of each tree of a heap; what is kept of a dump has fewer."""
+"""Paths of each tree of a heap; stored tables have fewer."""
 
 TYPE_COLUMNS = (
     "type",
@@ -87,8 +87,8 @@ class TypeTotals(NamedTuple):
     """The reachable instances of a type.
 
     Attributes:
-        name: Full name; of several that are normalised alike what they have in common.
-        object_count: How many there are.
+        name: Full name, or the common part of several that are normalised alike.
+        object_count: How many instances there are.
         shallow_bytes: Their size.
         retained_bytes: What they retain together.
     """
@@ -101,20 +101,20 @@ class TypeTotals(NamedTuple):
 
 @dataclass(frozen=True, slots=False, eq=False)
 class ComparedDump:
-    """One dump.
+    """The part of a dump that a comparison needs.
 
     Attributes:
-        name: What to call it.
+        name: Name of the dump.
         format_name: Its format; ``None`` if that is not known.
-        identity: Which dump of which file; ``None`` if that is not known.
+        identity: Identifies the dump and its file; ``None`` if unknown.
         types: `TYPE_COLUMNS`.
         paths: `PATH_COLUMNS`; ``parent`` is a value of ``path`` or null, parents come
             first, and ``name`` is the full name of the type or the kind of root.
-        suspects: `SUSPECT_COLUMNS`, the best first, and ``type_name``, the full name.
+        suspects: `SUSPECT_COLUMNS` and ``type_name``, the full name; the best first.
         incomplete: Why it is not the whole heap; empty if nothing speaks against it.
         runtime: Name of the runtime whose heap it is; empty if that is not known.
-        objects: Those with an identity, as `known_objects` has them; ``None`` if there
-            are none, or they were not asked for.
+        objects: Objects with an identity, see `known_objects`; ``None`` if there are
+            none, or they were not asked for.
     """
 
     name: str
@@ -145,7 +145,7 @@ class ComparedDump:
             if count:
                 key = normalised_type(name)
                 before = found.get(key, TypeTotals(name, 0, 0, 0))
-                # Of several, such as lambdas, none stands for the others.
+                # None of several types, such as lambdas, stands for the others.
                 shown = name if key not in found or name == before.name else key
                 found[key] = TypeTotals(
                     shown, before[1] + count, before[2] + size, before[3] + retained
@@ -166,7 +166,7 @@ class ComparedDump:
         return Captions.of_types(self.types["name"].to_list())
 
     def held_count(self, fingerprint: str) -> int:
-        """Objects of a suspect in this dump; 0 if it is none here."""
+        """Objects of a suspect in this dump; 0 if this dump does not have it."""
         found = self.suspects.filter(pl.col("fingerprint") == fingerprint)
         return int(found["object_count"].sum())
 
@@ -186,10 +186,10 @@ def of_tables(
     incomplete: str = "",
     runtime: str = "",
 ) -> ComparedDump:
-    """The dump that tables are of.
+    """The columns of a dump, from its tables.
 
     Raises:
-        DumpError: they were written by a version that had no fingerprints.
+        DumpError: a version without fingerprints wrote the tables.
     """
     types, paths, suspects = (
         tables.part(entry, 0, tables.rows(entry), columns)
@@ -203,7 +203,7 @@ def of_tables(
                 "those of an earlier rule; load or export it again"
             )
     names = types.select("type", pl.col("name").alias("type_name"))
-    # A placeholder has no type, and a kind of root and the top have no objects.
+    # Placeholders have no type; kinds of roots and the top have no objects.
     full = pl.coalesce(
         "type_name",
         pl.when(pl.col("object_count") > 0)
@@ -231,11 +231,11 @@ def of_dump(
     name: str | None = None,
     objects: bool = False,
 ) -> ComparedDump:
-    """What a comparison needs of a dump: of its heap, or of what is kept of it.
+    """The columns of an opened dump, from its heap or its stored tables.
 
     Args:
-        dump: A dump, opened.
-        name: What to call it instead of its own name.
+        dump: An opened dump.
+        name: A name to use instead of its own.
         objects: Whether to keep the objects that have an identity.
 
     Raises:
@@ -258,7 +258,7 @@ def of_dump(
 
 
 def _of_kept(kept: KeptDump, what: str) -> ComparedDump:
-    """What is kept of a dump that was read before."""
+    """The columns of a dump that was read before, from its stored tables."""
     try:
         for one, columns in NEEDED.items():
             optional = {c.name for c in table(one).columns if c.optional}
@@ -284,18 +284,18 @@ def _of_kept(kept: KeptDump, what: str) -> ComparedDump:
 def known_objects(tables: HeapTables) -> pl.DataFrame | None:
     """The reachable objects of a dump that have an identity.
 
-    Columns: ``first`` and ``second``, which are equal for the same object and for no
-    other; ``type`` and ``path``, rows of their tables; and ``shallow_bytes``. Where ids
-    last, ``first`` is one, ``second`` says of which type the object is, and ``text``
-    has a digest of the text that it is, or 0.
+    Columns: ``first`` and ``second``, which together identify an object; ``type`` and
+    ``path``, rows of their tables; and ``shallow_bytes``. If ids last, ``first`` is the
+    id, ``second`` a number for the type of the object, and ``text`` a digest of its
+    text, or 0.
 
     Memory: 32 to 40 bytes an object.
 
     Args:
-        tables: Of a heap; those of its paths must have the row of each object.
+        tables: Tables of a heap; those of its paths must have the row of each object.
 
     Returns:
-        ``None`` where the format records no identity.
+        ``None`` if the format records no identity.
     """
     graph, origins = tables.graph, tables.metrics.origins
     row = tables.merged["dominators"].row
@@ -332,10 +332,10 @@ def known_objects(tables: HeapTables) -> pl.DataFrame | None:
 
 
 def identities(graph: HeapGraph) -> NDArray[np.int64] | None:
-    """int64: what an object is known by in all dumps of its process, 0 for nothing.
+    """int64: what identifies an object in all dumps of its process; 0 for nothing.
 
     Returns:
-        ``None`` where the format records nothing like that.
+        ``None`` if the format records no identity.
     """
     lasting = named(graph.runtime).lasting_ids
     if graph.identity_hash is None and lasting is not None:
@@ -344,13 +344,13 @@ def identities(graph: HeapGraph) -> NDArray[np.int64] | None:
 
 
 def _number(type_name: str) -> int:
-    """64 bits that are equal for the same type in another dump."""
+    """A 64-bit number that is the same for the same type in other dumps."""
     name = normalised_type(type_name).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(name, digest_size=8).digest(), "little")
 
 
 def with_objects_at_the_ends(dumps: Iterable[Dump]) -> list[ComparedDump]:
-    """What a comparison needs of each dump; objects of the first and the last only."""
+    """The columns of each dump; only the first and the last with objects."""
     found: list[ComparedDump] = []
     for dump in dumps:
         if len(found) > 1:
@@ -360,11 +360,11 @@ def with_objects_at_the_ends(dumps: Iterable[Dump]) -> list[ComparedDump]:
 
 
 _FEW_IN_COMMON = 0.2
-"""Share of the types of the dump that has fewer."""
+"""Share of common types, of the dump that has fewer."""
 
 
 def notes_on(dumps: Sequence[ComparedDump]) -> Iterator[str]:
-    """Incomplete dumps, and those of other programs or formats, empty or repeated."""
+    """Notes on dumps that are incomplete, empty, repeated, or of other programs."""
     for dump in dumps:
         if dump.incomplete:
             yield incomplete_note(dump.name, dump.incomplete)

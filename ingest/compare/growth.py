@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 FEWEST_DUMPS = 3
-"""With two dumps everything that grew did so in each one."""
+"""With two dumps, all that grew did so in every dump."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Growth:
     """Growth from dump to dump, by a line of least squares over all dumps.
 
     Attributes:
-        objects_per_dump, bytes_per_dump: Its slopes.
-        fit: How much of the variation the line explains (R²), 0 to 1: of the objects,
-            or of the bytes where the number of objects is the same.
-        since: The first dump that has it, from 0.
+        objects_per_dump, bytes_per_dump: Slopes of the line.
+        fit: How much of the variation the line explains (R²), 0 to 1: for the objects,
+            or for the bytes if the number of objects stays the same.
+        since: The first dump that has the objects, from 0.
     """
 
     objects_per_dump: float
@@ -39,12 +39,12 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How much more must be there, from one dump to the next.
+    """How much must be added from one dump to the next; one condition suffices.
 
     Attributes:
-        objects: So many objects; and
-        percent: so many percent of what there was; or
-        heap_share: one object, if its bytes are such a share of the reachable bytes.
+        objects: At least so many objects, which are also
+        percent: so many percent of those before; or
+        heap_share: one object, if its bytes are this share of the reachable bytes.
     """
 
     objects: int = 1
@@ -60,18 +60,18 @@ def growing(
 ) -> tuple[Flags, Flags]:
     """Find what grew in every dump since the first one that has it.
 
-    There must be two steps of growth at least; to appear is one. Between two dumps
-    there is one step, of what the first one has.
+    There must be at least two steps of growth; appearing is one. With two dumps, one
+    step is enough for what the first dump has.
 
     Args:
         counts: int64 (G, D). Objects in each dump.
         sizes: int64 (G, D). Their bytes.
-        step: What a step of growth is; one object if it is ``None``.
-        reachable_bytes: Of each dump, for ``step.heap_share``.
+        step: The smallest step of growth; one object if ``None``.
+        reachable_bytes: Reachable bytes of each dump, for ``step.heap_share``.
 
     Returns:
-        Bool (G,) twice: what has more objects in each dump; and what has as many in the
-        last one as in the first, and more bytes in each.
+        Bool (G,) twice: what has more objects in each dump; and what has more bytes in
+        each, but as many objects in the last dump as in the first.
     """
     step = step or Step()
     more, bytes_more = np.diff(counts), np.diff(sizes)
@@ -87,7 +87,7 @@ def growing(
 
 
 def _in_each_step(values: Counts, enough: Flags) -> Flags:
-    """Bool (G,): whether there is enough at each step since the first value."""
+    """Bool (G,): whether each step since the first value is large enough."""
     steps = enough.shape[1]
     since = np.argmax(values > 0, axis=1)
     matters = np.arange(steps) >= since[:, None] - (steps > 1)
@@ -101,9 +101,9 @@ def growth_of(
     """The growth of what grew in every dump, as `growing` says; else ``None``.
 
     Args:
-        counts: Objects in each dump; of fewer than three dumps nothing is said.
+        counts: Objects in each dump; fewer than three dumps give ``None``.
         sizes: Bytes in each dump.
-        of: Bytes whose slope is asked for; without it those of ``sizes``.
+        of: Bytes for the slope; those of ``sizes`` if ``None``.
     """
     if len(counts) < FEWEST_DUMPS:
         return None

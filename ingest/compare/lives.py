@@ -1,10 +1,10 @@
-"""Objects that are known in two dumps: which were born between them, and which died.
+"""Objects that were born or died between two dumps.
 
-.NET traces record the moves of collections, so an object has the address at which a
-collection first recorded it in all dumps of the trace. Dart dumps have the identity
-hash codes of objects that were asked for one. V8 numbers objects as it first sees them:
-two processes, and one whose inspector was closed meanwhile, give a number to objects of
-different types.
+.NET traces record the moves of collections, so the address at which a collection first
+recorded an object identifies it in all dumps of the trace. Dart dumps have identity
+hash codes of those objects whose code the program asked for. V8 numbers objects as it
+first sees them; another process, or the same one after its inspector was closed, gives
+these numbers to other objects.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _SUMS = ("survived", "born", "died")
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """What became of the objects of a type, or of those on a path.
+    """How many objects of a type, or on a path, survived, were born or died.
 
     Attributes:
         key: The normalised type, or the fingerprint of the path.
-        survived: Objects that both dumps have, and their bytes in the last one.
+        survived: Objects in both dumps, and their bytes in the last one.
         born: Objects of the last dump that the first one does not have, and bytes.
         died: Objects of the first dump that the last one does not have, and bytes.
     """
@@ -46,14 +46,14 @@ class Lived:
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """What became of the objects that are known by identity.
+    """Which objects with an identity survived, were born or died.
 
     Attributes:
         first, last: Names of the dumps.
         known: Objects with an identity in each of the two.
-        reachable: All reachable objects of each.
-        types: By type, those with the most bytes born and not died first.
-        paths: The same by dominator path; the objects at the end of each.
+        reachable: All reachable objects of each dump.
+        types: By type, sorted by bytes born minus bytes died, the most first.
+        paths: The same by dominator path, for the objects at its end.
     """
 
     first: str
@@ -65,19 +65,19 @@ class Lives:
 
 
 def lives(first: ComparedDump, last: ComparedDump) -> Lives | None:
-    """Who was born and who died between two dumps.
+    """Which objects were born and which died between two dumps.
 
     Returns:
-        ``None`` where no object is known in both: of formats without identity, and of
-        two processes.
+        ``None`` if no object is known in both dumps, as in formats without identity or
+        in dumps of two processes.
     """
     before, after = first.objects, last.objects
     if before is None or after is None or _process(first) != _process(last):
         return None
     if not _are_of_one_process(before, after):
         return None
-    # An object with an id for good may be of another type later: a node of a page that
-    # has been detached, a plain object with one more property.
+    # An object with a lasting id may change its type: a node of a page that was
+    # detached, a plain object with one more property.
     by = _KEY[:1] if _ids_last(first, last) else _KEY
     parts = (
         (last, "survived", after.join(before, on=by, how="semi")),
@@ -95,11 +95,11 @@ def lives(first: ComparedDump, last: ComparedDump) -> Lives | None:
 
 
 def why_unknown(first: ComparedDump, last: ComparedDump) -> str | None:
-    """Why `lives` knows nothing of dumps whose objects have ids for good.
+    """Why `lives` knows nothing about dumps whose ids last.
 
     Returns:
-        A sentence; ``None`` for dumps of other runtimes, and for those that were
-        compared without their objects.
+        A sentence; ``None`` for dumps of other runtimes, and for dumps compared without
+        their objects.
     """
     if first.objects is None or last.objects is None:
         return None
@@ -142,7 +142,7 @@ def _evidence(before: pl.DataFrame, after: pl.DataFrame) -> SharedIds:
 
 
 def _process(dump: ComparedDump) -> str | None:
-    """What must be equal for objects to be comparable; ``None`` if it is not known."""
+    """A key that is equal for dumps with comparable objects; ``None`` if unknown."""
     return None if dump.identity is None else dump.identity.trace
 
 

@@ -1,24 +1,23 @@
 """Writing a dump over Bolt: any server, while it is in use.
 
-Nodes first, in batches of rows, a list for each column; the server answers with its own
-ids of the new nodes, and relationships find their ends by those: twice as fast as by
-the unique key. Those ids are good within one load only and are never stored.
+Nodes come first, in batches of rows with a list for each column. The server answers
+with its own ids of the new nodes, by which relationships find their ends: twice as fast
+as by the unique key. Those ids are valid within one load only and are never stored.
 
-The first dump of a store, if it is large, is written before the indexes that only
-queries need. A dump beside others finds them there, and updates them.
+A large first dump of a store is written before the indexes that only queries need. A
+later dump finds these indexes there, and updates them.
 
-Two writers share each step: of nodes, one half of the rows each; of relationships,
-those between other nodes than the other writer's, for a transaction locks both nodes of
-each. On two cores, a load of a million objects took 71 s with them, and 86 s when they
-met at random. Where they do meet, the server refuses one and the driver tries that
-transaction again.
+Two writers share each step. Each creates half of the nodes. A transaction locks both
+nodes of each relationship, so the writers never take relationships of the same nodes at
+the same time. On two cores a load of a million objects took 71 s, and 86 s with
+relationships in random order. If the writers do meet, the server refuses one, and the
+driver tries that transaction again.
 
-The server is the limit: it takes 100,000 to 110,000 relationships a second, and making
-and packing the columns costs less than a tenth of that; rows cost the client half as
-much again. Relationships are sent by source, each with the range of its targets: an
-eighth less of the server's time than in pairs. Other sizes of batches and a third
-writer change nothing that is distinguishable from noise; ends found by key cost a
-quarter more.
+The server is the limit: it takes 100,000 to 110,000 relationships a second. Making and
+packing the columns costs less than a tenth of that time; rows cost the client half as
+much again. Relationships are sent by source, each with the range of its targets, which
+takes the server an eighth less time than pairs. Other batch sizes and a third writer
+make no measurable difference; finding ends by key costs a quarter more.
 """
 
 from __future__ import annotations
@@ -72,19 +71,19 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 20_000
 BATCH_TEXT_BYTES = 4 << 20
-"""Of text in one message; a type's name may have any length."""
+"""Characters of text in one message; a type's name may have any length."""
 
 WRITERS = 2
 _STRETCHES = 4
-"""Of the nodes of each label, by row."""
+"""The server's ids of the nodes of each label, by row."""
 
 _TYPE_IDS = "type_ids"
-"""The parameter with the server's ids of the types of objects."""
+"""The parameter with the server's ids of the objects' types."""
 
 _MOST_WAITING = 24
 _LATE_INDEXES = 500_000
-"""Nodes and relationships from which it pays to make the indexes of the first dump of a
-store after it: that takes a second, however few there are."""
+"""With at least so many nodes and relationships, it pays to make a store's indexes
+after its first dump, which takes a second at least."""
 
 _HEARTBEAT_SECONDS = 15.0
 _STAGE = "write"
@@ -100,17 +99,17 @@ class BoltWriter:
         self._progress = progress
 
     def ready(self) -> AbstractContextManager[None]:
-        """Nothing is to be prepared."""
+        """Prepare nothing."""
         return nullcontext()
 
     def look(self) -> None:
-        """Nothing is to be asked for."""
+        """Look up nothing."""
 
     def write(self, dump: NewDump) -> claims.WrittenDump:
         """Write all of a claimed dump; it stays invisible until it is published.
 
         Raises:
-            StoreError: the server refused, was lost, or counted something else.
+            StoreError: the server refused, was lost, or counted something unexpected.
         """
         database, progress, number = self._database, self._progress, dump.number
         self._write_graph(dump)
@@ -118,7 +117,7 @@ class BoltWriter:
         links.link(database, number, known, progress)
         name = claims.publish(database, number, dump.place)
         with interrupts.leaving(f"{name} is loaded"):
-            # A load of another dump of the process that ended meanwhile did not see it.
+            # Another load that ended meanwhile did not see this dump of its process.
             late = links.candidates(database, number) - known
             links.link(database, number, late, progress)
             cleaner.remove(database, dump.place.numbers, progress)
@@ -146,7 +145,7 @@ class BoltWriter:
 
 
 class _Graph:
-    """The graph of one dump on its way, counted."""
+    """The graph of one dump that is being written, and counts of what is written."""
 
     def __init__(self, database: Database, dump: NewDump, progress: Progress) -> None:
         self._database = database
@@ -183,7 +182,7 @@ class _Graph:
             )
 
     def _given(self, entry: Label | Relationship) -> list[Column]:
-        """The properties that this heap has."""
+        """The properties of an entry that this heap has."""
         absent = self._tables.absent(entry.table.name) if entry.table else ()
         return [column for column in entry.properties if column.name not in absent]
 
@@ -212,9 +211,9 @@ class _Graph:
         return _joined(self._share(first, last, some))
 
     def _create_objects(self, real: int) -> None:
-        """Objects, each with its INSTANCE_OF in the same statement; placeholders."""
+        """Create placeholders, and objects with their INSTANCE_OF in one statement."""
         entry = label("Object")
-        # With the label, the planner sees that no new node can be a type, and need not
+        # The label tells the planner that no new node can be a type, so it need not
         # hold all rows back until the last one is read.
         tail = (
             f"WITH n, i MATCH (t:Type) WHERE id(t) = ${_TYPE_IDS}[i] "
@@ -239,11 +238,12 @@ class _Graph:
         return np.array(cast("list[int]", answer[0][0]), np.int64)
 
     def _relate(self) -> None:
-        """Create all relationships but those that the objects came with.
+        """Create all relationships but INSTANCE_OF, which came with the objects.
 
-        A transaction locks both nodes of a relationship, and of any two that create
-        20,000 among a million nodes, one would wait for the other. So each is of nodes
-        of two stretches only, and at the same time the other is of nodes of others.
+        A transaction locks both nodes of a relationship. Of two transactions that
+        create 20,000 relationships among a million nodes, one would wait for the other.
+        So each is limited to two stretches of nodes, and the other one works on other
+        stretches.
         """
         given = [entry for entry in RELATIONSHIPS if entry.name != "INSTANCE_OF"]
         do_disjoint(
@@ -257,7 +257,7 @@ class _Graph:
     def _pieces_of(
         self, relation: Relationship, begin: int, end: int
     ) -> Iterator[Piece]:
-        """The relationships of some rows, by the stretches of nodes at their ends."""
+        """Split relationships by the stretches of nodes at their ends."""
         given = self._given(relation)
         text = (
             "CYPHER 5 UNWIND range(0, $last_source) AS s "
@@ -302,7 +302,7 @@ class _Graph:
                 yield Piece(frozenset(keys), partial(create, some))
 
     def _share(self, first: int, last: int, work: Callable[[int, int], T]) -> list[T]:
-        """Do ``work`` on all batches of the rows, each writer its own stretch of them.
+        """Do ``work`` on all batches of the rows, each writer on its own stretch.
 
         Returns:
             The results in the order of the batches.
@@ -341,7 +341,7 @@ class _Graph:
             self._beat()
 
     def indexed(self, share: float) -> None:
-        """Report which share of the indexes is populated."""
+        """Report what share of the indexes is populated."""
         self._progress("index", int(100 * share), 100)
         self._beat()
 
@@ -352,11 +352,11 @@ class _Graph:
 
 
 class Piece(NamedTuple):
-    """A piece of work.
+    """A piece of work, and what it locks.
 
     Attributes:
-        keys: What it touches.
-        do: Does it.
+        keys: Keys of what it touches.
+        do: The function that does it.
     """
 
     keys: frozenset[str]
@@ -366,16 +366,16 @@ class Piece(NamedTuple):
 def do_disjoint(pieces: Iterable[Piece], threads: int, most_waiting: int) -> None:
     """Do all pieces, in about the order given.
 
-    A piece waits while one that has a key in common with it is being done; one that
-    comes later and has none goes first.
+    A piece waits while another one with one of its keys is being done; later pieces
+    without such keys go first.
 
     Args:
-        pieces: Made on this thread, while others work.
+        pieces: The pieces, made on this thread while others work.
         threads: How many pieces are done at once.
         most_waiting: How many are made in advance.
 
     Raises:
-        Exception: what a piece has raised; those that wait are not begun.
+        Exception: what a piece has raised; waiting pieces are not begun.
     """
     coming = iter(pieces)
     waiting: list[Piece] = []
@@ -409,8 +409,8 @@ def _interleaved(
 ) -> list[tuple[Relationship, int, int]]:
     """Slices of the rows of all relationships.
 
-    In such an order that slices of different stretches, and of different relationships,
-    follow one another: then there are always pieces that have no node in common.
+    In their order, slices of different stretches and different relationships follow one
+    another, so there are always pieces without a common node.
     """
     size = BATCH_ROWS * _STRETCHES
     found: list[tuple[float, int, Relationship, int, int]] = []
@@ -427,13 +427,13 @@ def _interleaved(
 
 
 def _properties(columns: Sequence[Column], row: str) -> str:
-    """A map from the parameters of a row; nothing where there are no properties."""
+    """A map from the parameters of a row; empty without properties."""
     pairs = (f"{column.name}: ${column.name}[{row}]" for column in columns)
     return f"{{{', '.join(pairs)}}}" if columns else ""
 
 
 def _pieces(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The rows, in halves where they have more text than a message may have."""
+    """The rows, halved as long as their text exceeds what a message may have."""
     text = rows.select(pl.sum_horizontal(pl.col(pl.String).str.len_bytes().sum()))
     if len(rows) > 1 and (text.item() or 0) > BATCH_TEXT_BYTES:
         yield from _pieces(rows[: len(rows) // 2])

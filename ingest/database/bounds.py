@@ -1,4 +1,4 @@
-"""What an answer leaves out: its limit, and what its query does not look at."""
+"""Why an answer may be incomplete: its limit, or what its query ignores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def bound(
     database: Database, query: Query, values: Mapping[str, Value], row_count: int
 ) -> str | None:
-    """Which bound an answer may have been cut at, in one line; ``None`` for none.
+    """Tell in one line which bound may have cut an answer; ``None`` for none.
 
     Args:
         database: An open database.

@@ -1,19 +1,19 @@
 """Writing a dump in bulk: a new store is made beside the running server, then swapped.
 
-``neo4j-admin database import full`` can fill only a new store, so all dumps that are
-already loaded are imported again with the new one, from their stored tables, and the
-graphs of fleets with them, read from the old store. That answers queries until the
-server is stopped and started on the new one::
+``neo4j-admin database import full`` can fill only a new store. So all loaded dumps are
+imported again with the new one, from their stored tables, and the graphs of fleets with
+them, read from the old store. The old store answers queries until the server is stopped
+and started on the new one::
 
     tables -> import files -> import into data-* -> swap: stop, start on data-*,
     counts checked, indexes made, `store` names data-* -> old data folder removed
 
-Nobody waits until indexes are populated. A new store is also what is left when the only
-dump is dropped: it takes seconds, however large the dump was.
+Nobody waits until indexes are populated. Dropping the only dump makes a new store, too:
+that takes seconds, however large the dump was.
 
 If the load is killed at any point, the next start uses either the old store or the
-complete new one. Anything else, such as nodes that a user has added, would be lost: if
-the server counts anything but dumps and fleets, no bulk load is possible.
+complete new one. A new store would lose everything else, such as nodes that a user has
+added: if the server counts anything but dumps and fleets, no bulk load is possible.
 """
 
 from __future__ import annotations
@@ -71,22 +71,22 @@ if TYPE_CHECKING:
     from ingest.tables.parquet import StoredTables
 
 _DISK_BYTES = 100
-"""For each node or relationship while a store is made; 71 in a million objects."""
+"""Disk for each node or relationship while a store is made; 71 were measured."""
 
 _LEAST_DISK_BYTES = 50
-"""No store of a dump has fewer for each node or relationship, however it is made."""
+"""Disk for each node or relationship in the smallest store of any dump."""
 
 _START_US, _BULK_US, _BOLT_US = 8e6, 1.05, 30.0
-"""What a bulk load takes at least, and for each node or relationship in bulk and over
-Bolt, on two cores; in bulk measured with 0.2, one and ten million objects (9.1, 12.8
-and 64 s). Over Bolt a server that has run for long takes 10, and one that was just
-started 18 to 28. Dumps that are already loaded are imported again, and count too."""
+"""Microseconds that a bulk load takes at least, then those for each node or
+relationship in bulk and over Bolt, on two cores. Bulk was measured with 0.2, one and
+ten million objects (9.1, 12.8 and 64 s). Over Bolt a server that has run for long takes
+10, and one just started 18 to 28. Loaded dumps are imported again, and count."""
 
 LEAST_ENTITIES = 700_000
-"""Fewer nodes and relationships are never worth a new store."""
+"""A dump with fewer nodes and relationships is never worth a new store."""
 
 _CLEANING_S = 10.0
-"""For a process that removes what an interrupted load has left."""
+"""Time for a process to remove what an interrupted load has left."""
 
 
 def stored_dumps(server: EmbeddedServer) -> StoredDumps:
@@ -97,7 +97,7 @@ def stored_dumps(server: EmbeddedServer) -> StoredDumps:
 def whole_tables(
     server: EmbeddedServer | None, number: int, sha256: str
 ) -> StoredTables | None:
-    """The tables of a dump beside a server, if they are there and whole."""
+    """The tables of a dump beside a server, if they are stored and whole."""
     found = server and stored_dumps(server).find(number, sha256)
     return None if not found or found.fault() else found
 
@@ -108,19 +108,19 @@ def _server_of(database: Database) -> EmbeddedServer:
 
 
 def count(database: Database) -> Counts:
-    """All that is in a database, from its own counters.
+    """Nodes and relationships of a database, from its own counters.
 
-    Nodes without a label are counted under an empty one. What follows from the
-    rest, `SIZES`, `MOST`, `LINKS` and `NEXT`, is not counted.
+    Nodes without a label are counted under an empty one. `SIZES`, `MOST`, `LINKS` and
+    `NEXT` follow from the rest, and are not counted.
     """
     data = _counters(database)
     nodes = {
         cast("str", entry.get("label", "")): cast("int", entry["count"])
         for entry in data["nodes"]
     }
-    for name in (MOST, *dict(SIZES)):  # labels of nodes that have another
+    for name in (MOST, *dict(SIZES)):  # labels of nodes that have another one
         nodes.pop(name, None)
-    nodes[""] = 2 * nodes[""] - sum(nodes.values())  # those without a label
+    nodes[""] = 2 * nodes[""] - sum(nodes.values())  # nodes without a label
     related = {
         cast("str", entry["relationshipType"]): cast("int", entry["count"])
         for entry in data["relationships"]
@@ -137,7 +137,7 @@ def _counters(database: Database) -> dict[str, list[dict[str, object]]]:
 
 
 def _of_fleets(database: Database) -> Counts:
-    """What the graphs of fleets have: their labels, and types between those."""
+    """Nodes and relationships of the graphs of fleets."""
     data = _counters(database)
     labels = {entry.name for entry in FLEET_LABELS}
     nodes = {
@@ -156,14 +156,14 @@ def _of_fleets(database: Database) -> Counts:
 
 
 def check_disk(server: EmbeddedServer, entities: int) -> None:
-    """Refuse at once what would end in a full disk after minutes.
+    """Refuse a load at once that would fill the disk after minutes.
 
     Args:
-        server: Where the dump goes.
-        entities: Its nodes and relationships, about.
+        server: The server that gets the dump.
+        entities: About how many nodes and relationships the dump has.
 
     Raises:
-        EmbeddedError: the disk has not even the space that the smallest store takes.
+        EmbeddedError: the disk has less space than the smallest store takes.
     """
     free, least = shutil.disk_usage(server.home).free, entities * _LEAST_DISK_BYTES
     if free < least:
@@ -179,9 +179,9 @@ class Plan:
     """What a bulk load of one more dump would be.
 
     Attributes:
-        obstacle: Why it is not possible; ``None`` where it is.
+        obstacle: Why it is not possible; ``None`` if it is.
         is_faster: Whether it is estimated to be faster than Bolt.
-        entity_count: Nodes and relationships of the new store, about.
+        entity_count: About how many nodes and relationships the new store has.
     """
 
     obstacle: str | None
@@ -193,8 +193,8 @@ def plan(database: Database, entities: int, replaced: Container[int] = ()) -> Pl
     """Estimate a bulk load into the present store.
 
     Args:
-        database: The embedded server's.
-        entities: Nodes and relationships of the new dump, about.
+        database: The database of the embedded server.
+        entities: About how many nodes and relationships the new dump has.
         replaced: Numbers of dumps that will be removed.
     """
     server, present = _server_of(database), dump_nodes(database)
@@ -219,9 +219,9 @@ def plan(database: Database, entities: int, replaced: Container[int] = ()) -> Pl
 
 
 def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | None:
-    """What a new store could not take over; ``None`` where it can take all.
+    """What a new store would lose; ``None`` if nothing.
 
-    Of a dump that is dropped, any part may still be there.
+    Any part of a dump that is being dropped may still be there.
     """
     stored, expected = stored_dumps(_server_of(database)), _of_fleets(database)
     most = expected
@@ -254,7 +254,7 @@ def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | Non
 
 
 def is_all(database: Database, number: int) -> bool:
-    """Whether a ready dump is all that there is in the embedded server's store."""
+    """Whether the embedded server's store has nothing but this ready dump."""
     present = dump_nodes(database)
     return (
         [(dump.number, dump.state) for dump in present] == [(number, "ready")]
@@ -266,7 +266,7 @@ def is_all(database: Database, number: int) -> bool:
 def start_over(database: Database, progress: Progress) -> None:
     """Swap in an empty store, which takes less time than to delete a large dump.
 
-    Call it while `exclusive`, with the only dump unpublished for nobody else.
+    Call it within `exclusive`, once this process has unpublished the only dump.
 
     Raises:
         EmbeddedError: it does not start; the old store is unchanged.
@@ -294,7 +294,7 @@ def start_over(database: Database, progress: Progress) -> None:
 
 @contextmanager
 def exclusive(server: EmbeddedServer) -> Iterator[None]:
-    """Hold the right to load in bulk; nothing is left of those before.
+    """Hold the right to load in bulk, with the remains of earlier loads removed.
 
     Raises:
         StoreError: another process has it.
@@ -317,16 +317,17 @@ def exclusive(server: EmbeddedServer) -> Iterator[None]:
 def storing(
     server: EmbeddedServer, tables: DumpTables, progress: Progress
 ) -> Iterator[Callable[[int, str], StoredTables]]:
-    """Store the tables of a dump beside the block, in which it gets its number.
+    """Store the tables of a dump while the block runs, which gives it its number.
 
     Args:
-        server: Beside whose store.
+        server: The server; the tables are stored beside its store.
         tables: The dump.
-        progress: Receives how far that is once it is waited for.
+        progress: Receives how far this is, once the block waits for it.
 
     Yields:
-        What waits until they are stored, and puts them in their place under the number
-        and the digest of the dump. It raises `EmbeddedError` if the disk is full.
+        A function that waits until the tables are stored, and puts them in their place
+        under the dump's number and digest. It raises `EmbeddedError` if the disk is
+        full.
 
     Raises:
         EmbeddedError: the disk is full, or soon would be.
@@ -358,7 +359,7 @@ def storing(
 
 
 class _Stopped(Exception):
-    """What is being stored will not be needed."""
+    """The tables that are being stored are not needed any more."""
 
 
 @contextmanager
@@ -399,13 +400,13 @@ class NewStore:
 
 @dataclass(frozen=True, slots=True)
 class _OldStore:
-    """What the present store has.
+    """What the present store contains.
 
     Attributes:
-        counts: Of all that is there.
+        counts: Counts of everything.
         dumps: By number.
-        of_fleets: What graphs of fleets have of it.
-        indexes, constraints: Statements that make those of the user, by name.
+        of_fleets: Counts of the graphs of fleets.
+        indexes, constraints: Statements that make the user's own, by name.
     """
 
     counts: Counts
@@ -433,7 +434,7 @@ class BulkWriter:
 
         Raises:
             StoreError: another process loads in bulk.
-            EmbeddedError: there is no Java or Neo4j for it, or the disk is full.
+            EmbeddedError: no Java or Neo4j is available, or the disk is full.
         """
         server = self._server
         with exclusive(server), _on_disk_of(server):
@@ -444,14 +445,14 @@ class BulkWriter:
                 with started_import(server, work, data, self._progress) as importer:
                     self._new = NewStore(work, data, importer)
                     yield
-            except Exception:  # after Ctrl-C, the cleaner does it: it is slow
+            except Exception:  # slow, so after Ctrl-C the cleaner does it
                 shutil.rmtree(work, ignore_errors=True)
                 if server.files.data != data:
                     shutil.rmtree(data, ignore_errors=True)
                 raise
 
     def look(self) -> None:
-        """Ask for what is there with the claimed dump."""
+        """Look up what the database contains, the claimed dump included."""
         database = self._database
         self._there = _OldStore(
             count(database),
@@ -461,7 +462,7 @@ class BulkWriter:
         )
 
     def write(self, dump: NewDump) -> WrittenDump:
-        """Write a claimed dump, of which the tables are stored, once it is `ready`.
+        """Write a claimed dump whose tables are stored; call it within `ready`.
 
         Raises:
             StoreError: the database was changed during the load, or the new store is

@@ -1,7 +1,7 @@
-"""Whose a Dump node is: claiming one, publishing it, dropping it.
+"""Which process owns a Dump node: claiming, publishing and dropping dumps.
 
-A node names the process that loads or drops its dump, as
-`ingest.system.process_names` names one.
+A node has the name of the process that loads or drops its dump, as made by
+`ingest.system.process_names`.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ STALE_SECONDS = 600
 """A load on another machine that gave no sign of life for so long is dead."""
 
 WINDOW_KEYS = 50_000
-"""Objects that are linked at once, and the most that are deleted while one waits."""
+"""Objects linked at once, and the most objects that a user waits to have deleted."""
 
 _STEP_KEYS = 10_000
-"""Objects between two signs of life of a drop; at each it may have to stop."""
+"""A drop gives a sign of life, and checks whether to stop, after so many objects."""
 
 _DELETE_ROWS = 2_000
-"""Relationships or nodes a transaction; with 20,000 a drop takes a quarter longer."""
+"""Relationships or nodes per transaction; with 20,000 drops take a quarter longer."""
 
 
 def take_over(database: Database) -> list[int]:
-    """Become the owner of what dead loads and drops have left.
+    """Become the owner of the dumps that dead loads and drops have left.
 
     Returns:
-        Numbers of dumps to `delete`, which nobody else will.
+        Numbers of dumps to `delete`, which no other process deletes.
     """
     taken = []
     for node in dump_nodes(database):
@@ -66,7 +66,7 @@ def take_over(database: Database) -> list[int]:
 
 
 def _take(database: Database, number: int, loader: str) -> bool:
-    """Become the owner of a dump, unless somebody else has; returns whether one is."""
+    """Try to become the owner of a dump; return whether this process is now."""
     given = {"number": number, "loader": loader, "mine": this_process()}
     return bool(database.write(_TAKE_OVER, given)[0])
 
@@ -85,7 +85,7 @@ def take_dropped(database: Database) -> list[tuple[int, str]]:
     """Become the owner of the dumps that others are removing, which makes them stop.
 
     Returns:
-        The number of each, and the process that may still `delete` some of it.
+        The number of each dump, and the process that may still be deleting it.
     """
     taken = []
     for node in dump_nodes(database):
@@ -98,12 +98,12 @@ def take_dropped(database: Database) -> list[tuple[int, str]]:
 
 
 def is_left_over(node: DumpNode) -> bool:
-    """Whether a dump is dropped, and its remains are this process's."""
+    """Whether a dump is dropped, and this process owns its remains."""
     return node.state == "dropping" and node.properties.get("loader") == this_process()
 
 
 def hand_over(database: Database, numbers: Sequence[int]) -> None:
-    """Leave this process's unfinished dumps to whoever wants to remove them."""
+    """Let any process remove this process's unfinished dumps."""
     database.write(
         "MATCH (d:Dump) WHERE d.number IN $numbers AND d.state <> 'ready' "
         "AND d.loader = $mine SET d.loader = $nobody",
@@ -117,7 +117,7 @@ class Place:
 
     Attributes:
         name: The name that was asked for, or one that is free.
-        is_exact: Whether that must be had, or may get a number behind it.
+        is_exact: Whether the name is required; otherwise a number may follow it.
         replaced: Dumps to remove when it is ready.
     """
 
@@ -127,7 +127,7 @@ class Place:
 
     @property
     def numbers(self) -> list[int]:
-        """Numbers of the dumps that it replaces."""
+        """Numbers of the dumps to replace."""
         return [dump.number for dump in self.replaced]
 
 
@@ -140,22 +140,22 @@ def place_for(
     options: str = "",
     replace: bool = False,
 ) -> DumpInfo | Place:
-    """Decide whether a dump is to be loaded beside those that are there, and as what.
+    """Decide whether a dump must be loaded, and under which name.
 
     Args:
-        present: The dumps that are there.
-        identity: Which dump of which file it is; ``None`` for one that is not there.
-        wished: What it is to be called; ``None`` for a name made of ``stem``.
-        stem: Part of a name.
-        options: What `ingest.heap.read_options.ReadOptions.recorded` says of it.
-        replace: Whether to load again what is there, and to replace what has the name.
+        present: The dumps of the database.
+        identity: Identity of the dump; ``None`` for one that cannot be loaded yet.
+        wished: The requested name; ``None`` for one made from ``stem``.
+        stem: Beginning of a name.
+        options: The dump's `ingest.heap.read_options.ReadOptions.recorded`.
+        replace: Whether to load it again, and to replace a dump with the name.
 
     Returns:
-        The dump that is there already, or the place of the new one.
+        The loaded dump if it is there already, else the place of the new one.
 
     Raises:
-        StoreError: another dump has the name, or the dump is there as other options
-            of reading made it.
+        StoreError: another dump has the name, or the dump was loaded with other options
+            of reading.
     """
     same = next((dump for dump in present if dump.identity == identity), None)
     named = next((dump for dump in present if dump.name == wished), None)
@@ -186,7 +186,7 @@ def _check_options(found: DumpInfo, options: str) -> None:
     """Make sure that a dump was read as it would be read now.
 
     Raises:
-        StoreError: it was not.
+        StoreError: it was read with other options.
     """
     if found.read_options != options:
         raise StoreError(
@@ -198,15 +198,15 @@ def _check_options(found: DumpInfo, options: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewDump:
-    """A dump that is claimed, and on its way into a database.
+    """A dump that is claimed, and is being written to a database.
 
     Attributes:
         number: Its number.
         node: The server's id of its Dump node.
         place: What it will be called, and what it replaces.
-        properties: Of its Dump node.
-        tables: All of it.
-        counts: What there will be, its Dump node included.
+        properties: Properties of its Dump node.
+        tables: Its tables.
+        counts: Nodes and relationships to be written, its Dump node included.
     """
 
     number: int
@@ -240,16 +240,16 @@ def claim(
 ) -> tuple[int, int]:
     """Make a Dump node in state ``loading``, under a number of its own.
 
-    Until it is ready it goes by a name that cannot be taken. While an exclusive
+    Until the dump is ready, its name is one that no user can give. While an exclusive
     claim stands, no other load or drop can begin.
 
     Returns:
         Its number, and its internal id.
 
     Raises:
-        StoreError: the same dump is just being loaded by another process; or one of
-            both claims is exclusive.
-        AlreadyLoaded: another process has loaded it since one looked.
+        StoreError: another process is just loading the same dump, or one of two claims
+            is exclusive.
+        AlreadyLoaded: another process has loaded it in the meantime.
     """
     given = asdict(identity) | {"loader": this_process()} | properties
     for attempt in range(_CLAIMS):
@@ -274,13 +274,13 @@ def claim(
 
 @contextmanager
 def given_up_if_failed(database: Database, number: int) -> Iterator[None]:
-    """Leave a claimed dump to whoever wants to remove it, if the block fails.
+    """Let any process remove a claimed dump if the block fails.
 
-    This process may go on: a program or an agent that loads another dump.
+    This process may be a program or an agent that goes on to load another dump.
     """
     try:
         yield
-    except Interrupted:  # there is no time, and it ends: see `cleaned_if_interrupted`
+    except Interrupted:  # no time, and this process ends: see `cleaned_if_interrupted`
         raise
     except BaseException:
         with suppress(IngestError):
@@ -289,7 +289,7 @@ def given_up_if_failed(database: Database, number: int) -> Iterator[None]:
 
 
 def plan_claim(database: Database) -> None:
-    """Let the server plan what `claim` writes, which takes one that is new 0.5 s."""
+    """Let the server plan the query of `claim`, which takes a new server 0.5 s."""
     given = {"number": 0, "properties": {}, "exclusive": None}
     database.plan(f"EXPLAIN {_CLAIM}", given)
 
@@ -345,10 +345,10 @@ def publish(database: Database, number: int, place: Place) -> str:
     """Make a dump ready under its name, and unpublish what it replaces, at once.
 
     Returns:
-        The name that it got; a number follows where another one had to be taken.
+        The name that the dump got; a number follows if the requested name was taken.
 
     Raises:
-        Conflict: the name must be had, and was taken meanwhile.
+        Conflict: the name is required, and was taken in the meantime.
     """
     values = {"number": number, "name": place.name, "replaces": place.numbers}
     try:
@@ -409,19 +409,19 @@ def unpublish(
 ) -> None:
     """Hide a dump from every reader, as the first step of dropping it.
 
-    No dump follows it any more, nor does it follow another.
+    No dump follows it any more, and it follows none.
 
     Args:
-        database: Where it is.
-        number: The dump's.
-        exclusive: Whether it must be the only one, and no load may begin until it is
+        database: The database with the dump.
+        number: The dump's number.
+        exclusive: Whether it must be the only dump, and no load may begin until it is
             deleted.
-        to_anybody: Whether another process is to delete it, not this one.
+        to_anybody: Whether any other process may delete it, instead of this one.
 
     Raises:
-        UnknownDump: somebody else is just dropping it.
-        StoreError: a bulk load is in progress; or there is another dump, if this drop
-            is exclusive.
+        UnknownDump: another process is just dropping it.
+        StoreError: a bulk load is in progress, or this drop is exclusive and there is
+            another dump.
     """
     loader = NOBODY if to_anybody else this_process()
     values = {"number": number, "loader": loader, "alone": exclusive or None}
@@ -448,7 +448,7 @@ def unpublish(
 
 
 def object_rows(database: Database, number: int) -> int:
-    """How many keys the objects of a dump take, from its first one on."""
+    """How many keys the objects of a dump take up, from the first one on."""
     first = number << KEY_BITS
     _, rows = database.read(
         """
@@ -466,9 +466,9 @@ def delete(database: Database, number: int, progress: Progress = silent) -> None
     It stops as soon as another process is the owner of the dump.
 
     Relationships are deleted before nodes, so that a hub needs no large transaction.
-    Time is proportional to the dump: 90,000 relationships a second, about what writing
-    them takes, nearly all of it the server's commits. Neither two windows at a time,
-    which wait for each other's locks, nor another order of the relationships is faster.
+    The time is proportional to the dump: 90,000 relationships a second, nearly all of
+    it the server's commits, about as long as writing takes. Another order is not
+    faster, nor are two windows at a time, which wait for each other's locks.
     """
     first, total = number << KEY_BITS, max(object_rows(database, number), 1)
     stage = "drop"

@@ -1,8 +1,8 @@
 """Removing what interrupted loads and drops have left.
 
-Little is removed at once. More would keep the next command waiting (a million objects:
-half a minute), so a process of its own removes it: it runs detached, in silence, and
-ends when it is done or the server is gone. What it has not removed, the next load does.
+A small remainder is removed at once. A large one would keep the next command waiting (a
+million objects: half a minute), so a detached process removes it silently, and ends
+when it is done or the server is gone. The next load removes what is still left then.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 _INTERRUPTED = "INGEST_INTERRUPTED"
-"""Variable with the process whose remains are to be removed."""
+"""Environment variable that names the process whose remains are to be removed."""
 
 _END_S, _POLL_S = 30.0, 0.1
 _STOP_S = 20.0
-"""For a process to delete the few objects that it has begun with, and to end."""
+"""Time for a process to delete the objects it has begun with, and to end."""
 _ROLLBACK_S = 1.0
-"""For the server to give up the last transaction of a process that has ended."""
+"""Time for the server to abandon the last transaction of a process that ended."""
 
 
 def clean_up(database: Database, progress: Progress = silent) -> None:
-    """Remove what killed loads and drops have left; what is large, in the background.
+    """Remove what killed loads and drops have left; large dumps in the background.
 
     Args:
-        database: Where it may be.
-        progress: Receives what is removed at once.
+        database: The database.
+        progress: Receives the progress of what is removed at once.
     """
     taken = claims.take_over(database)
     if taken:
@@ -59,12 +59,12 @@ def clean_up(database: Database, progress: Progress = silent) -> None:
 def remove(
     database: Database, numbers: Iterable[int], progress: Progress = silent
 ) -> None:
-    """Remove dumps that no reader sees any more; what is large, in the background.
+    """Remove dumps that no reader sees any more; large ones in the background.
 
     Args:
-        database: Where they are.
+        database: The database.
         numbers: The dumps, which this process owns.
-        progress: Receives what is removed at once.
+        progress: Receives the progress of what is removed at once.
     """
     large = []
     for number in numbers:
@@ -79,10 +79,10 @@ def remove(
 
 
 def stop(database: Database, progress: Progress = silent) -> bool:
-    """Stop whoever removes dumps: this process leaves them out of a new store.
+    """Stop the processes that remove dumps; this one leaves them out of a new store.
 
     Returns:
-        Whether all have stopped. If not, the removal goes on.
+        Whether all have stopped; if not, the removal goes on.
     """
     taken, begun = claims.take_dropped(database), time.monotonic()
     mine = this_process()
@@ -97,7 +97,7 @@ def stop(database: Database, progress: Progress = silent) -> bool:
 
 
 def go_on(database: Database) -> bool:
-    """Let a process remove what `stop` has taken over; returns whether that is any."""
+    """Start a process that removes what `stop` took over; return whether it must."""
     numbers = [n.number for n in dump_nodes(database) if claims.is_left_over(n)]
     if numbers:
         claims.hand_over(database, numbers)
@@ -107,7 +107,7 @@ def go_on(database: Database) -> bool:
 
 @contextmanager
 def going_on_if_failed(database: Database, *, is_stopped: bool) -> Iterator[None]:
-    """Go on with what `stop` has taken over, if it has and the block fails."""
+    """If the block fails, go on to remove what `stop` has taken over."""
     try:
         yield
     except Exception:
@@ -144,7 +144,7 @@ def start(database: Database) -> None:
 
 
 def main() -> None:
-    """Clean up where the environment says."""
+    """Clean up the database that the environment names."""
     loader, known = os.environ.get(_INTERRUPTED, ""), settings()
     deadline = time.monotonic() + _END_S
     while is_alive(loader) and time.monotonic() < deadline:
@@ -160,8 +160,8 @@ def main() -> None:
             return
         server = EmbeddedServer(known)
         with suppress(StoreError), bulk.exclusive(server):
-            pass  # it removes what a bulk load has left
-        # An interrupted bulk load may have ended it, to start it on the new store.
+            pass  # the block removes what a bulk load has left
+        # An interrupted bulk load may have stopped it, to start it on the new store.
         endpoint = server.start() if server.is_lost() else server.running()
         if endpoint is not None:
             with connect(target_of(endpoint), server=server) as database:

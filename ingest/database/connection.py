@@ -1,4 +1,4 @@
-"""The driver, held in one place: addresses, retries, and what errors mean."""
+"""The only module that uses the driver: addresses, retries, meaning of errors."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _MADE_BY_ANOTHER = (
     "ConstraintAlreadyExists",
     "ConstraintWithNameAlreadyExists",
 )
-"""What follows from ``IF NOT EXISTS`` in two transactions at once."""
+"""Error codes that two concurrent ``IF NOT EXISTS`` can cause."""
 _SAID_LENGTH = 120
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 RETRY_SECONDS = 20.0
-"""How long a transaction is tried again after a deadlock or a lost connection."""
+"""How long a transaction is retried after a deadlock or a lost connection."""
 
 
 @contextmanager
@@ -145,9 +145,9 @@ class Database:
     """One database of one server, open.
 
     Attributes:
-        target: Where it is.
-        server: Whose database it is, if it is the embedded one's. Then the tables of
-            dumps are stored beside its store.
+        target: Address of the server, and name of the database.
+        server: The embedded server, if it is this one. Then the tables of dumps are
+            stored beside its store.
     """
 
     def __init__(
@@ -164,16 +164,16 @@ class Database:
             self._driver.close()
 
     def move(self, target: Target) -> None:
-        """Use another server, or the same one after it was exchanged."""
+        """Use another server, or the same one after a restart."""
         self._driver.close()
         self.target, self._driver = target, _driver(target)
 
     def open(self) -> None:
-        """Make sure that the server answers, wherever it is now."""
+        """Make sure that the server answers at its present address."""
         self._on_server(lambda: self.run("RETURN 1"))
 
     def _on_server(self, work: Callable[[], T]) -> T:
-        """Do ``work``, which writes nothing; once more if the server was lost."""
+        """Do ``work``, which writes nothing; repeat it if the server was lost."""
         try:
             return work()
         except (NeedsRestart, ServerUnavailable) as error:
@@ -191,7 +191,7 @@ class Database:
         values: Mapping[str, object],
         on_notice: Callable[[str], None] | None = None,
     ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        """Run ``text`` in a read transaction; tried again while that can help.
+        """Run ``text`` in a read transaction, retried while that can help.
 
         Args:
             text: The query.
@@ -286,10 +286,10 @@ class Database:
     def write(
         self, text: str, values: Mapping[str, object]
     ) -> tuple[list[tuple[object, ...]], ResultSummary]:
-        """Run ``text`` in one write transaction; tried again while that can help.
+        """Run ``text`` in one write transaction, retried while that can help.
 
-        A transaction whose commit may have been lost is not tried again, so that
-        nothing is written twice.
+        A transaction is not retried if it may have been committed, so that nothing is
+        written twice.
         """
 
         def work(
@@ -303,7 +303,7 @@ class Database:
             return session.execute_write(work)
 
     def write_all(self, texts: Sequence[str]) -> None:
-        """Run statements without parameters in one transaction, not tried again."""
+        """Run statements without parameters in one transaction, without retries."""
         with (
             _translated(self.target.uri),
             self._session() as session,
@@ -313,7 +313,7 @@ class Database:
                 transaction.run(text).consume()
 
     def run(self, text: str, values: Mapping[str, object] | None = None) -> None:
-        """Run a statement that commits by itself: schema, ``IN TRANSACTIONS``."""
+        """Run a statement that commits itself: schema, ``IN TRANSACTIONS``."""
         with _translated(self.target.uri), self._session() as session:
             session.run(text, dict(values or {})).consume()
 
@@ -321,8 +321,8 @@ class Database:
 class OwnServer(AuthManager):
     """Gives the driver the password as long as our process listens on the port.
 
-    Any user of the machine can listen there while our server does not: after it was
-    stopped or killed, the driver would send the password there when it connects again.
+    Any user of the machine can listen there once our server was stopped or killed; the
+    driver would send that user the password when it connects again.
     """
 
     def __init__(self, target: Target) -> None:
@@ -337,10 +337,10 @@ class OwnServer(AuthManager):
             self._listener = None
 
     def get_auth(self) -> Auth:
-        """The credentials; the driver asks before it sends them or uses them again.
+        """The credentials; the driver asks each time before it sends them.
 
         Raises:
-            ServerUnavailable: Our process does not listen there any more.
+            ServerUnavailable: Our process no longer listens there.
         """
         if self._listener is None or not self._listener.is_open():
             raise ServerUnavailable(
@@ -349,12 +349,12 @@ class OwnServer(AuthManager):
         return self._auth
 
     def handle_security_exception(self, auth: object, error: object) -> bool:
-        """Whether other credentials may help, of which there are none."""
+        """Whether other credentials may help; there are none."""
         return False
 
 
 def _check_address(uri: str) -> None:
-    """Say what is wrong with an address in words; the driver has codes."""
+    """Raise an error that says what is wrong with an address; the driver has codes."""
     try:
         parts = urlsplit(uri)
         fits = parts.scheme in _SCHEMES and bool(parts.hostname)
@@ -398,18 +398,17 @@ def connect(
     Args:
         target: The server.
         find: Called with the error and the target when the server is lost, now or
-            later; starts it again, and returns where it is. What was being read is
-            then read again. A write is not tried again: nobody knows whether it was
-            committed.
-        server: The embedded server, if it is that one and its store may be changed.
+            later; starts it again, and returns its address. An interrupted read is then
+            repeated. A write is not: nobody knows whether it was committed.
+        server: The embedded server, if it is this one and its store may be changed.
 
     Raises:
         ServerUnavailable: nothing answers.
         AccessRefused: the credentials are wrong.
-        StoreError: the address or the database's name is no good.
+        StoreError: the address or the database's name is invalid.
     """
     _check_address(target.uri)
-    # The driver warns of every retry through logging's last resort, stderr.
+    # Without a handler, logging would print the driver's warning of each retry.
     logging.getLogger("neo4j").addHandler(logging.NullHandler())
     database = Database(target, find, server)
     try:

@@ -1,4 +1,4 @@
-"""The dumps of a database: which there are, ready or not, and choosing one."""
+"""The dumps of a database, ready or not, and choosing one."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class DumpNode:
     Attributes:
         number: The dump's number.
         state: ``loading``, ``ready`` or ``dropping``.
-        properties: All, dates as text.
-        silent_seconds: Since its load or drop gave the last sign of life.
+        properties: All properties; dates are text.
+        silent_seconds: Time since the last sign of life of its load or drop.
     """
 
     number: int
@@ -41,7 +41,7 @@ class DumpNode:
 
     @property
     def identity(self) -> Identity:
-        """Which dump of which file it is."""
+        """Identifies the dump and its file."""
         return Identity(
             cast("str", self.properties["sha256"]),
             cast("str | None", self.properties.get("trace")),
@@ -50,7 +50,7 @@ class DumpNode:
 
 
 def dump_nodes(database: Database) -> list[DumpNode]:
-    """All dumps, those that are being loaded or dropped too; the newest first."""
+    """All dumps, also those being loaded or dropped; the newest first."""
     _, rows = database.read(FIRST_QUERY, {})
     found = []
     for node, now in cast("list[tuple[Mapping[str, object], object]]", rows):
@@ -65,14 +65,14 @@ def dump_nodes(database: Database) -> list[DumpNode]:
 
 
 def _moment(value: object) -> float:
-    """Seconds since 1970; later than any other where there is no date."""
+    """Seconds since 1970; infinite without a date."""
     from neo4j.time import DateTime
 
     return value.to_native().timestamp() if isinstance(value, DateTime) else math.inf
 
 
 def _as_text(value: object) -> object:
-    """A value; a date as Cypher's ``toString`` tells it."""
+    """The value; a date becomes text, as with Cypher's ``toString``."""
     from neo4j.time import DateTime
 
     if not isinstance(value, DateTime):
@@ -115,7 +115,7 @@ class DumpInfo:
 
     @property
     def identity(self) -> Identity:
-        """Which dump of which file it is."""
+        """Identifies the dump and its file."""
         return Identity(self.sha256, self.trace, self.part)
 
 
@@ -160,10 +160,10 @@ class ChosenDump:
 
 
 def find_dump(database: Database, name: str | None) -> DumpInfo:
-    """The ready dump of that name; the newest where none is given.
+    """The ready dump of that name; the newest if no name is given.
 
     Raises:
-        UnknownDump: there is none.
+        UnknownDump: there is no such dump.
     """
     return select_dump(database, name).dump
 
@@ -174,7 +174,7 @@ def select_dump(
     """The ready dump of that name, else of that number, else the newest.
 
     Raises:
-        UnknownDump: there is none.
+        UnknownDump: there is no such dump.
     """
     dumps = list_dumps(database)
     dump = _selected(dumps, name, number)

@@ -1,7 +1,7 @@
 """Writing the graph of a fleet, over Bolt and from one machine.
 
-Each node is found by its key and each relationship by its ends, and made if it is not
-there: an interrupted run is repeated, and a fleet that has grown is written again.
+Each node is found by its key and each relationship by its ends, and created if missing.
+So an interrupted run can be repeated, and a fleet that has grown can be written again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class GraphRows(Protocol):
     """Where the rows come from.
 
     Attributes:
-        rule: Of the fingerprints; 0 if there are none.
+        rule: Version of the rule of the fingerprints; 0 if there are none.
     """
 
     rule: int
@@ -61,16 +61,16 @@ def write_fleet_graph(
     """Write the graph of a fleet, constraints first.
 
     Args:
-        database: Where to.
+        database: The database to write to.
         rows: What to write.
         progress: Receives the rows of each label and type.
 
     Returns:
-        Nodes and relationships that the fleet has; some may have been there.
+        Nodes and relationships of the fleet; some may have existed before.
 
     Raises:
-        StoreError: the server refused or was lost: run it again; or it has leaks of
-            which the fingerprints have another rule.
+        StoreError: the server refused or was lost, so run it again; or it has leaks
+            whose fingerprints follow another rule.
     """
     _check_rule(database, rows.rule)
     for text in fleet_constraints().values():
@@ -101,7 +101,7 @@ def write_fleet_graph(
 
 
 def _check_rule(database: Database, rule: int) -> None:
-    """Make sure that what is there can have the leaks of a fleet."""
+    """Make sure that the fingerprints in the database follow the rule of a fleet."""
     _, found = database.read("MATCH (n:Fingerprint) RETURN n.fingerprint LIMIT 1", {})
     there = rule_of(str(found[0][0])) if found else 0
     if there and rule and there != rule:
@@ -116,8 +116,8 @@ def read_fleet_graph(database: Database) -> FleetFrames:
     """All graphs of fleets that are in a database.
 
     Raises:
-        StoreError: the server was lost, or something has a label of theirs and other
-            properties.
+        StoreError: the server was lost, or a node or relationship has one of their
+            labels but other properties.
     """
     nodes, relationships = {}, {}
     for label in FLEET_LABELS:
@@ -166,7 +166,7 @@ def _frame(
 def drop_fleet_graph(database: Database, progress: Progress = silent) -> int:
     """Remove the graph of all fleets; returns the number of nodes."""
     removed = 0
-    # Dumps first: the other nodes have most of their relationships with them.
+    # Dumps go first: most relationships are theirs.
     for label in reversed(FLEET_LABELS):
         while True:
             rows, _ = database.write(
@@ -189,7 +189,7 @@ def _assignments(name: str, columns: Sequence[Column], first: int) -> str:
 
 
 def _with_zones(rows: Rows) -> Rows:
-    """Times with their zone, which is UTC."""
+    """Add the time zone, UTC, to times."""
     return [
         tuple(v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in row)
         for row in rows

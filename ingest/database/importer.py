@@ -46,21 +46,21 @@ ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Becomes the given program, which the kernel kills when its parent ends.
+"""Replaces itself by a program, which the kernel kills when the parent ends.
 
-Source: prctl(2), ``PR_SET_PDEATHSIG``, which is kept by ``execve``.
+Source: prctl(2), ``PR_SET_PDEATHSIG``, which ``execve`` keeps.
 """
 _FULL_BYTES = 128 << 20
 _DONE = "IMPORT DONE"
-"""Java takes half a second more to close the store and to end."""
+"""Java needs half a second more to close the store and to end."""
 _STEP = re.compile(r"\((\d)/(\d)\) ")
 _PERCENT = re.compile(r"\s(\d{1,3})%")
 _SHARES = (0.45, 0.15, 0.25, 0.15)
-"""Share of the time of each step: nodes, relationships, linking, counting; measured."""
+"""Measured share of time of each step: nodes, relationships, linking, counting."""
 
 
 class ImportMeter:
-    """Parser for the progress of an import in its output.
+    """Finds the progress of an import in its output.
 
     Each of four steps prints a heading like ``(1/4) Node import``, then lines of dots
     that end in a percentage, every 5 %.
@@ -82,10 +82,10 @@ class ImportMeter:
 
 
 class StartedImport:
-    """An import whose Java starts while its input is written.
+    """An import whose Java process starts while its input is still being written.
 
-    Java opens the file of its arguments, which is a pipe, and waits there. Where there
-    are no such pipes, it is started when they are known.
+    Java opens the file of its arguments, which is a pipe, and waits there. Without such
+    pipes, Java is started when the arguments are known.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class StartedImport:
         self._start()
 
     def run(self, arguments: Sequence[str], on_share: Callable[[float], None]) -> None:
-        """Import, and wait until all is done but to close the store, see `finish`.
+        """Import, and wait until only closing the store is left; see `finish`.
 
         Args:
             arguments: Arguments of the command after the name of the database. Paths in
@@ -151,7 +151,7 @@ class StartedImport:
             raise EmbeddedError(_failure(process.returncode, "".join(self._output)))
 
     def end(self) -> None:
-        """End it, whatever it does."""
+        """End the import, whatever it is doing."""
         if self._process is not None:
             self._process.kill()
             with self._process:  # closes the pipe of its output, and waits
@@ -168,7 +168,7 @@ class StartedImport:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=True,  # Ctrl-C reaches only this process, which kills it
+            start_new_session=True,  # Ctrl-C reaches only us, and we kill Java
         )
         return self._process
 
@@ -177,10 +177,10 @@ class StartedImport:
 def started_import(
     server: EmbeddedServer, work: Path, data: Path, progress: Progress = silent
 ) -> Iterator[StartedImport]:
-    """Start an import into a new data folder; it ends with the block.
+    """Start an import into a new data folder; the import ends with the block.
 
     Args:
-        server: The server whose Java and Neo4j are used. It may run, on its own folder.
+        server: The server whose Java and Neo4j are used. It may be running.
         work: A folder in the server's home for the input files.
         data: The data folder to create.
         progress: Called while missing jars are downloaded.
@@ -222,7 +222,7 @@ def _write_to_pipe(pipe: Path, text: str, process: subprocess.Popen[str]) -> Non
         try:
             descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
-            if error.errno != errno.ENXIO:  # it has not come so far
+            if error.errno != errno.ENXIO:  # it has not opened the pipe yet
                 raise
             time.sleep(_POLL_S)
             continue
@@ -236,7 +236,7 @@ def _write_to_pipe(pipe: Path, text: str, process: subprocess.Popen[str]) -> Non
 
 
 def _ended_with_us(command: Sequence[str]) -> list[str]:
-    """``command`` such that it ends with this process, where the system can do that.
+    """``command``, changed to end with this process where the system can do that.
 
     Elsewhere the next load or start of the server ends it: see `end_importers`.
     """

@@ -1,8 +1,8 @@
-"""Making the indexes and constraints of the graph, at the time when it costs least.
+"""Making the indexes and constraints of the graph when it costs least.
 
-To populate an index of a full store takes less than to update it with each node. So
-the first dump of a store, if it is large, is written before the indexes are made that
-only queries need. A query is right without them too, and reads more.
+To populate an index of a full store takes less time than to update it with each node.
+So a large first dump of a store is written before the indexes that only queries need
+are made. Without them a query is correct too, but reads more.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def ensure_indexes(
     """Make all indexes that are missing, and wait until they are populated.
 
     Args:
-        database: Where they are missing.
+        database: The database.
         on_share: Called with the share that is populated, 0 to 1.
     """
     _ensure(database, index_statements(), on_share)
@@ -53,10 +53,10 @@ def ensure_indexes(
 def ensure_first_indexes(
     database: Database, on_share: Callable[[float], None] = lambda _: None
 ) -> None:
-    """Make all indexes, and wait only for those that a report needs at once.
+    """Make all indexes, but wait only for those that a report needs at once.
 
     Args:
-        database: Where they are missing.
+        database: The database.
         on_share: Called with the share of these that is populated, 0 to 1.
     """
     _ensure(database, first_statements(), on_share)
@@ -64,7 +64,7 @@ def ensure_first_indexes(
 
 
 def drop_late_indexes(database: Database) -> None:
-    """Drop the indexes without which dumps can be written and removed."""
+    """Drop the indexes that writing and removing dumps do not need."""
     there = _states(database)
     database.write_all(
         [f"DROP INDEX {name} IF EXISTS" for name in late_statements() if name in there]
@@ -82,12 +82,12 @@ def _ensure(
 
 
 def _make_missing(database: Database, indexes: dict[str, str]) -> dict[str, str]:
-    """Make what is missing of indexes and of all constraints.
+    """Make the missing ones among some indexes and all constraints.
 
-    Another command may make them at the same moment; then it looks again.
+    If another command makes them at the same moment, this one looks again.
 
     Returns:
-        The states of what was there before.
+        The states of the indexes that were there before.
     """
     begun = time.monotonic()
     while True:
@@ -113,13 +113,13 @@ def _make_missing(database: Database, indexes: dict[str, str]) -> dict[str, str]
 def make_all(
     database: Database, indexes: Mapping[str, str], constraints: Mapping[str, str]
 ) -> None:
-    """Make indexes and constraints in a new store, which nobody else uses yet.
+    """Make indexes and constraints in a new store that nobody else uses yet.
 
-    One after the other: a constraint whose label gets an index at the same time can
-    fail, and leaves an index that is never populated.
+    They are made one after the other. A constraint whose label gets an index at the
+    same time can fail, and leaves an index that is never populated.
 
     Args:
-        database: Where they are missing.
+        database: The database.
         indexes: Statements that make them, by name.
         constraints: Likewise.
     """
@@ -130,7 +130,7 @@ def make_all(
 def _make(
     database: Database, indexes: Iterable[str], constraints: Iterable[str]
 ) -> None:
-    """Make indexes, which are populated beside what follows, and constraints."""
+    """Make indexes, which are populated in the background, and constraints."""
     if texts := [*indexes]:
         database.write_all(texts)
     for text in constraints:
@@ -145,12 +145,12 @@ def wait_for(
     """Wait until indexes are populated.
 
     Args:
-        database: Where they have been made.
+        database: The database.
         names: The indexes.
         on_share: Called with the share that is populated, 0 to 1.
 
     Raises:
-        StoreError: the server could not populate one, or it took a day.
+        StoreError: the server could not populate an index, or took more than a day.
     """
     begun, values = time.monotonic(), {"names": [*names], "seconds": _AWAIT_S}
     while time.monotonic() - begun < _WAIT_S:
@@ -184,12 +184,12 @@ UNWIND $names AS name
 CALL db.awaitIndex(name, $seconds)
 RETURN count(*)
 """
-"""It fails after so many seconds. To ask for all states again and again would keep a
+"""Fails after so many seconds. Asking for all states again and again would keep a
 server that has just started from populating them."""
 
 
 def _states(database: Database) -> dict[str, str]:
-    """The state of each index, those of constraints included, by its name."""
+    """The state of each index by its name, indexes of constraints included."""
     return {one.name: one.state for one in listed(database)}
 
 
@@ -199,7 +199,7 @@ class ListedIndex(NamedTuple):
     Attributes:
         name: Its name.
         state: Such as ``ONLINE``.
-        kind: Such as ``RANGE``; ``LOOKUP`` for those that each store has.
+        kind: Such as ``RANGE``; ``LOOKUP`` for those of every store.
         constraint: Name of the constraint that it belongs to, if any.
         statement: Cypher that makes it.
     """
@@ -212,7 +212,7 @@ class ListedIndex(NamedTuple):
 
 
 def listed(database: Database) -> list[ListedIndex]:
-    """All indexes, asked for in the same words by all, see `FIRST_QUERY`."""
+    """All indexes; all callers use the same query, see `FIRST_QUERY`."""
     _, rows = database.read(_LISTED, {})
     return [ListedIndex(*cast("tuple[Any, ...]", row)) for row in rows]
 

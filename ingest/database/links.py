@@ -1,12 +1,12 @@
 """Relationships between loaded dumps: `NEXT` of one program, `LINKS` of one process.
 
-Nothing in a dump says of which program it is. Two dumps are taken to be of one if many
-of their paths from the top of the dominator tree are the same, which their fingerprints
-say. They follow one another in the order in which they were loaded; those of one
-process in the order in which they were taken.
+Nothing in a dump tells which program it is from. Two dumps are taken to be of one
+program if they share many paths from the top of the dominator tree, by fingerprint.
+They follow one another in the order in which they were loaded; dumps of one process in
+the order in which they were taken.
 
-Which dumps are of one process, `ingest.tables.processes` decides. Their objects are
-linked only once, however often that is done: existing links are unchanged.
+`ingest.tables.processes` decides which dumps are of one process. Linking their objects
+again leaves existing links as they are.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 SHARED = 0.3
-"""Of the paths of the dump that has fewer, which two dumps of a program have in common
-at least."""
+"""Two dumps of a program share at least this part of the paths of the dump that has
+fewer."""
 
 DEEPEST = 2
-"""Steps of the paths that are compared."""
+"""Longest paths that are compared, in steps."""
 
 
 _SEEKS = 10_000
-"""Objects looked up in one question."""
+"""Objects looked up by one query."""
 
 
 class PossibleSibling(NamedTuple):
-    """A dump that may be of one process with another one.
+    """A dump that may be of the same process as a given one.
 
     Attributes:
         number: Its number.
-        is_before: Whether it would be the earlier one.
+        is_before: Whether it would be the earlier one of the two.
         by: Columns that are equal for the same object.
     """
 
@@ -62,8 +62,8 @@ class ReadyDump(NamedTuple):
 
     Attributes:
         number: Its number.
-        process: Equal for dumps of one process, as far as that is known: their trace,
-            or the number of the first one that is loaded.
+        process: Equal for dumps of one process, as far as known: their trace, or the
+            number of the first loaded one.
         moment: When it was taken in its process.
         paths: Fingerprints of its paths.
     """
@@ -75,7 +75,7 @@ class ReadyDump(NamedTuple):
 
 
 def chains(dumps: Sequence[ReadyDump]) -> list[tuple[int, int]]:
-    """Pairs of dumps, by number, of which the second is the next after the first."""
+    """Pairs of numbers of dumps; the second dump of a pair follows the first."""
     first_of: dict[str, int] = {}
     for dump in sorted(dumps):
         first_of.setdefault(dump.process, dump.number)
@@ -83,7 +83,7 @@ def chains(dumps: Sequence[ReadyDump]) -> list[tuple[int, int]]:
     def order(dump: ReadyDump) -> tuple[int, int, int]:
         return first_of[dump.process], dump.moment or 0, dump.number
 
-    last: list[ReadyDump] = []  # of each program, the latest dump last
+    last: list[ReadyDump] = []  # the latest dump of each program, sorted by time
     pairs = []
     for dump in sorted(dumps, key=order):
         before = next((one for one in reversed(last) if _is_one(one, dump)), None)
@@ -148,7 +148,7 @@ def link_next(database: Database) -> None:
 
 
 def candidates(database: Database, number: int) -> set[PossibleSibling]:
-    """The ready dumps that may be of one process with a dump, ready or not."""
+    """The ready dumps that may be of the same process as a dump, ready or not."""
     _, rows = database.read(
         """
         MATCH (d:Dump) WHERE d.number = $number OR d.state = 'ready'
@@ -173,11 +173,11 @@ def link(
     others: Iterable[PossibleSibling],
     progress: Progress = silent,
 ) -> None:
-    """Link a dump and its objects to others of its process, if they are of it.
+    """Link a dump and its objects to those candidates that are of its process.
 
     Args:
-        database: Where they are, with the indexes online.
-        number: Of a dump that is written, ready or not.
+        database: The database, with the indexes online.
+        number: Number of a dump that is written, ready or not.
         others: From `candidates`.
         progress: Receives the number of objects.
     """
@@ -244,10 +244,10 @@ def _survivors(other: PossibleSibling) -> str:
 def told_by_ids(
     database: Database, dump: NewDump
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Other ready dumps whose ids last, by name, if those of a dump do.
+    """Names of other ready dumps whose ids last, if the ids of this one do.
 
     Returns:
-        Those of the same numbering, whose objects are linked, and the others.
+        The dumps whose objects are linked to its own, and the others.
     """
     if dump.properties.get("last_object_id") is None:
         return (), ()

@@ -1,4 +1,4 @@
-"""Loaded dumps, for whoever opens dumps: their tables, stored or read back."""
+"""Loaded dumps as dumps that a command can open: tables, stored or read back."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _TABLES = {
 class GraphTables:
     """The tables of a loaded dump, read back from the graph.
 
-    They have the columns that a comparison needs, and those that a heap is made of.
+    They have the columns that a comparison or a heap needs.
     Memory: a table is read whole.
 
     Args:
@@ -126,7 +126,7 @@ class LoadedDumps:
     """The dumps of a database, by their names; a `Keeper`.
 
     Args:
-        open_store: Opens the database; called once a dump is looked for.
+        open_store: Opens the database; called when a dump is looked for.
     """
 
     def __init__(self, open_store: Callable[[], Store]) -> None:
@@ -134,10 +134,10 @@ class LoadedDumps:
         self._store: Store | None = None
 
     def find(self, what: str) -> KeptDump | None:
-        """The dump of that name; its tables are those stored beside the server, if any.
+        """The dump of that name; its tables are the stored ones, if any.
 
         Raises:
-            UnknownDump: there is none of that name.
+            UnknownDump: no dump has that name.
             StoreError: the database cannot be opened.
         """
         if self._store is None:

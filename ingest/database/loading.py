@@ -38,22 +38,22 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 _AT_ONCE_S = 0.05
-"""A server that has answered before answers within this time: then no file is read in
-vain. One that was just started takes a second."""
+"""A server that has answered before answers within this time, so that no file is read
+in vain. One that was just started takes a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loader:
-    """Loads dumps, unless the same ones are there already.
+    """Loads dumps that are not in the database yet.
 
     Attributes:
-        store: Where to.
+        store: The store to load into.
         via: How to write them.
-        name: What to call a dump; made from the file's name otherwise. Where a part is
-            chosen, its number follows. A dump that is there already is renamed.
-        replace: Load again what is there, and replace whatever has the name.
+        name: Name for the dump; by default it is made from the file's name. If a part
+            is chosen, its number follows. A dump that is there already is renamed.
+        replace: Load again what is there, and replace any dump that has the name.
         options: How to read dumps.
-        digests: Of the files, if they are being computed already.
+        digests: Digests of the files, if they are being computed already.
         progress: Receives all stages.
         analysed: Called with the path and the tables of each dump before it is written.
     """
@@ -77,8 +77,8 @@ class Loader:
             DumpError: the dump cannot be read.
             StoreError: the server refused or was lost, the name is taken, or no bulk
                 load is possible. What was written stays invisible, and the next load
-                removes it.
-            EmbeddedError: the embedded server could not be changed over; it is as
+                EmbeddedError: the embedded server could not be changed over; its state
+                    is as before.
                 before.
         """
         begun = time.monotonic()
@@ -93,12 +93,12 @@ class Loader:
         return self._load(opened, begun, names_part=names_part)
 
     def _read_beside(self, dump: str) -> tuple[Dump, Receipt | None]:
-        """Read and analyse a file while the server says which dumps it has.
+        """Read and analyse a file while the server lists its dumps.
 
-        As soon as it has, reading goes on only if the dump is not there already.
+        Once it has, reading goes on only if the dump is not there already.
 
         Returns:
-            The dump, and its receipt if it is there already.
+            The dump, and a receipt if it is there already.
         """
         answer = _Answer(
             self._present,
@@ -124,7 +124,7 @@ class Loader:
     def load_all(self, dump: str) -> Iterator[Receipt | DumpError]:
         """Load each dump of a file as a dump of its own.
 
-        The file is parsed once, and not at all where all its dumps are there already.
+        The file is parsed once, and not at all if all its dumps are there already.
 
         Yields:
             A receipt for each dump, or why it cannot be read.
@@ -154,7 +154,7 @@ class Loader:
         """
         wished = self._wished(self.options.part)
         identity = None
-        # What can be read only once is looked at only if it will not be parsed.
+        # A source that can be read only once is digested only if it is not parsed.
         if is_rereadable(dump) or any(entry.name == wished for entry in present):
             listed, digest = self._listed(dump, present)
             for part in listed:
@@ -194,21 +194,21 @@ class Loader:
         again: bool = False,
         options: str | None = None,
     ) -> Receipt | Place:
-        """Where a dump will be, or the receipt if it is there: see `place_for`.
+        """The place for a dump, or its receipt if it is there already; see `place_for`.
 
-        A dump that is there is renamed if that is wished.
+        A dump that is there is renamed if another name was requested.
 
         Args:
-            present: The dumps that are there.
-            identity: Which dump of which file it is.
-            wished: What it is to be called.
-            stem: Part of a name.
+            present: The dumps of the database.
+            identity: Identifies the dump and its file.
+            wished: The requested name.
+            stem: Beginning of a name.
             again: Whether to load again what is there.
-            options: With which it was read; ``None`` for those of this loader.
+            options: Options that it was read with; ``None`` for those of this loader.
 
         Raises:
-            StoreError: another dump has the name, or what is there was read with other
-                options.
+            StoreError: another dump has the name, or the dump in the database was read
+                with other options.
         """
         from ingest.database.claims import Place, place_for
         from ingest.database.dump_list import warning_counts
@@ -247,7 +247,7 @@ class Loader:
         )
 
     def _present(self) -> list[DumpInfo]:
-        """The loaded dumps; none where they do not matter."""
+        """The loaded dumps; empty if they do not matter."""
         self.store.ensure_constraints()
         return [] if self.replace else self.store.dumps()
 
@@ -257,8 +257,8 @@ class Loader:
         """The dumps of the file, and its digest.
 
         Returns:
-            One dump, ``None``, where files of the format have no others. No dump
-            where none of the file is loaded, or it cannot be read.
+            ``None`` alone if files of the format have one dump only. Nothing if no dump
+            of the file is loaded, or if the file cannot be read.
         """
         if is_rereadable(dump):
             if not present:
@@ -294,7 +294,7 @@ class Loader:
 
         Args:
             dump: The dump, which is closed.
-            begun: When that began.
+            begun: When the load began.
             names_part: Whether the number of the part follows the name.
         """
         graph, identity = dump.graph, dump.identity
@@ -319,8 +319,8 @@ class Loader:
         """Load a dump that was read before, from its tables.
 
         Args:
-            tables: All of them.
-            identity: Which dump of which file they are.
+            tables: All tables of the dump.
+            identity: Identifies the dump and its file.
             dump: The file's path or address.
 
         Raises:
@@ -349,7 +349,7 @@ class Loader:
         source: str,
         begun: float,
     ) -> Receipt:
-        """Write the tables of a dump, which frees them."""
+        """Write the tables of a dump, and free them."""
         from ingest.database.dump_list import warning_counts
 
         about = tables.dump()
@@ -394,21 +394,22 @@ class Loader:
 
 
 class _IsThere(Exception):
-    """The dump that is being read need not be."""
+    """The dump that is being read is there already."""
 
 
 class _Answer:
-    """What the server says of a dump, looked at while the dump is being read.
+    """What the server says about a dump while the dump is being read.
 
-    A `Progress` too: reading ends at its next report if it is in vain. After Ctrl-C the
-    server is still waited for, by a thread of its own, until its connection is closed.
+    It is a `Progress` too, and ends reading at its next report if that is in vain.
+    After Ctrl-C a thread of its own still waits for the server, until its connection is
+    closed.
 
     Args:
-        present: Asks the server for the dumps that are there.
-        early: Called with them once; see `Loader._early`.
+        present: Asks the server for its dumps.
+        early: Called once with these dumps; see `Loader._early`.
         progress: Receives what is reported.
-        then: What else to ask of the server in the meantime, if the dump is not there;
-            it may fail.
+        then: What else to ask the server in the meantime if the dump is not there; it
+            may fail.
     """
 
     def __init__(
@@ -426,7 +427,7 @@ class _Answer:
 
         def ask() -> None:
             _settle(self._present, present)
-            with suppress(Exception):  # who reads is told
+            with suppress(Exception):  # the reader is told
                 if self.receipt() is None:
                     then()
 
@@ -434,7 +435,7 @@ class _Answer:
             target=copy_context().run, args=(ask,), name="present", daemon=True
         )
         self._thread.start()
-        with suppress(Exception):  # an error is raised when it is looked at
+        with suppress(Exception):  # an error is raised when the result is used
             self._present.result(_AT_ONCE_S)
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
@@ -443,10 +444,10 @@ class _Answer:
         self._progress(stage, done, total)
 
     def stop_if_there(self) -> None:
-        """Go on, unless the server has answered that the dump is there.
+        """Stop reading if the server has answered that the dump is there.
 
         Raises:
-            StoreError: it has refused.
+            StoreError: the server has refused.
         """
         if self._present.done() and self.receipt() is not None:
             raise _IsThere
@@ -455,7 +456,7 @@ class _Answer:
         """The receipt if the dump is there already; waits for the server.
 
         Raises:
-            StoreError: it refuses.
+            StoreError: the server refuses.
         """
         with self._looking:
             if not self._receipt.done():
@@ -468,7 +469,7 @@ class _Answer:
 
 
 def _settle(future: Future[Result], work: Callable[[], Result]) -> None:
-    """Do what gives the result of a future, or its error."""
+    """Give a future the result of some work, or its error."""
     try:
         future.set_result(work())
     except Exception as error:
@@ -485,7 +486,7 @@ def _is_chosen(part: Part | None, number: int | None) -> bool:
 def _processes(
     part: Part | None, parts: Iterable[Part | None]
 ) -> tuple[str, tuple[str, ...]]:
-    """The process of a part, and those of the other parts of its file."""
+    """The process of a part, and the other processes in its file."""
     if part is None:
         return "", ()
     others = {other.process for other in parts if other is not None}
@@ -494,23 +495,23 @@ def _processes(
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of one dump.
+    """What became of a dump that was to be loaded.
 
     Attributes:
-        name: For ``--dump``.
+        name: Name for ``--dump``.
         number: What queries find in ``$dump``.
-        loaded: False where the same file was there already.
-        object_count, reference_count: Of the dump.
-        shallow_bytes: Of its objects.
-        node_count, relationship_count: Written; 0 where nothing was.
+        loaded: False if the dump was there already.
+        object_count, reference_count: Sizes of the dump.
+        shallow_bytes: Shallow size of its objects.
+        node_count, relationship_count: Nodes and relationships written.
         warnings: Irregularities by kind.
         folded_count, folded_bytes: Objects of the runtime that were left out.
         seconds: How long the load took.
-        renamed_from: Its name before, where only that was changed.
+        renamed_from: Its previous name, if only the name was changed.
         replaced: Names of the dumps that it replaces.
-        process: Of the dump, where its file records several; else empty.
-        linked: Names of the dumps to whose objects ids have linked its own.
-        not_linked: Names of others whose ids last, but are of another numbering.
+        process: Process of the dump, if its file records several; else empty.
+        linked: Names of the dumps whose objects are linked to its own by their ids.
+        not_linked: Names of other dumps whose ids last, but are of another numbering.
         left_out: The other processes, whose dumps ``--all-dumps`` does not load.
         incomplete: Why the dump is not the whole heap; empty if nothing speaks against
             it.

@@ -1,4 +1,4 @@
-"""What queries need that not every dump has: the words of their ``needs:`` lines.
+"""What queries need but not every dump has: the words of their ``needs:`` lines.
 
 One place decides which queries are listed for a dump, and why an answer is empty.
 """
@@ -23,10 +23,10 @@ class Need(NamedTuple):
     """One thing that a dump has or lacks.
 
     Attributes:
-        pattern: Cypher after ``MATCH`` that a dump ``d`` matches if it has it.
-        without: What is said of a dump that does not.
-        remedy: Returns what there is to do about it, and may return nothing; given
-            the properties of the dump.
+        pattern: Cypher after ``MATCH``; a dump ``d`` that has the thing matches it.
+        without: What to say about a dump that lacks it.
+        remedy: Given the properties of the dump, returns what the user can do about it;
+            may be empty.
     """
 
     pattern: str
@@ -47,7 +47,7 @@ def _load_again(dump: Mapping[str, object]) -> str:
 
 
 def _load_all(dump: Mapping[str, object]) -> str:
-    """How to load the others, if the file is known to have others."""
+    """How to load the other dumps of the file, if it has others."""
     counts = warning_counts(cast("list[str]", dump.get("warnings") or []))
     if not counts.get("other_heap_dump"):
         return ""
@@ -156,7 +156,7 @@ NEEDS: dict[str, Need] = {
         _load_all,
     ),
 }
-"""By the word in a header."""
+"""Needs by the word in a header."""
 
 
 def unmet(database: Database, words: list[str], dump: int) -> set[str]:

@@ -1,4 +1,4 @@
-"""What is asked of a loaded dump: queries of the library, names, tables to compare.
+"""Questions to a loaded dump: queries of the library, names, captions.
 
 Answers are plain Python values.
 """
@@ -44,9 +44,9 @@ def ask(
 
 
 def degrees_of(database: Database, address: str, dump: int) -> tuple[int, int]:
-    """References of an object, and the most to it or one of its next dominators.
+    """References from an object, and the most to it or to a near dominator of it.
 
-    They are known of the objects with the most only; 0 of others.
+    They are known only for objects with very many; others have 0.
     """
     _, rows = database.read(
         """
@@ -62,9 +62,9 @@ def degrees_of(database: Database, address: str, dump: int) -> tuple[int, int]:
 
 
 def captions_of(database: Database, dump: int) -> Captions:
-    """Read the captions of a dump that `caption_of` does not make.
+    """Read those captions of a dump that `caption_of` cannot make.
 
-    Those have a namespace, an assembly or a number; few others have these marks.
+    They contain a namespace, an assembly or a number; few others have such marks.
     """
     _, rows = database.read(
         "MATCH (t:Type) WHERE t.dump = $dump "
@@ -82,7 +82,7 @@ def ask_rows(
     dump: int,
     on_notice: Callable[[str], None] | None = None,
 ) -> Iterator[dict[str, object]]:
-    """The same row by row, for answers of any length."""
+    """Like `ask`, but row by row, for answers of any length."""
     values = query.bind(given, dump)
     for columns, row in database.stream(query.text, values, on_notice):
         if row is not None:
@@ -90,7 +90,7 @@ def ask_rows(
 
 
 def plain(value: object) -> object:
-    """A value as JSON can have it: nodes as their properties, paths as both."""
+    """A value for JSON: nodes become their properties, paths their nodes and names."""
     from neo4j.graph import Node, Path, Relationship
 
     if isinstance(value, Node):
@@ -117,7 +117,7 @@ def plain(value: object) -> object:
     if isinstance(value, list):
         return [plain(entry) for entry in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else None  # JSON has no other
+        return value if math.isfinite(value) else None  # JSON has no others
     if value is None or isinstance(value, str | int | bool):
         return value
     return value.iso_format() if hasattr(value, "iso_format") else str(value)
@@ -130,10 +130,10 @@ def _mapping(values: dict[str, object]) -> dict[str, object]:
 def find_subject(
     database: Database, text: str, dump: DumpInfo, kind: str = ""
 ) -> Subject:
-    """Find what ``text`` names in a loaded dump, as `find_subject` does in a file.
+    """Find what ``text`` names in a loaded dump.
 
     Raises:
-        NotFound: nothing in the dump is called that, or several types are.
+        NotFound: nothing in the dump has that name, or several types have.
     """
     which = f"dump {printable(dump.name)}"
     return type_names.find_subject(text, which, _LoadedNames(database, dump), kind)
@@ -141,7 +141,7 @@ def find_subject(
 
 @dataclass(frozen=True)
 class _LoadedNames:
-    """What a loaded dump calls its objects and types."""
+    """The names of objects and types in a loaded dump."""
 
     database: Database
     dump: DumpInfo

@@ -1,9 +1,9 @@
-"""What a user's own query may do: read the graph, and nothing else.
+"""A user's own query may only read the graph.
 
-The server refuses what writes in a transaction for reading. It lets through what it
-does not count as writing: the end of transactions, and procedures that clear caches or
-close connections. So the server is asked for the plan first, which names them however
-the query is spelled.
+The server refuses to write in a transaction for reading. It lets through what it does
+not count as writing: ends of transactions, and procedures that clear caches or close
+connections. So the server is asked first for the plan, which names these however the
+query is spelled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _READING = re.compile(
     |apoc\.(path|algo|neighbors)\.[\w.]+""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""Procedures that only read, of the server and of APOC."""
+"""Procedures of the server and of APOC that only read."""
 _OTHER_STEPS = {
     "TerminateTransactions": "ends transactions",
     "LoadCSV": "reads files and other hosts",
@@ -43,10 +43,10 @@ _PROFILE = re.compile(
 def check_only_reads(
     database: Database, query: Query, values: Mapping[str, Value]
 ) -> None:
-    """Make sure that a query does nothing but read the graph; it is not run.
+    """Make sure that a query only reads the graph, without running it.
 
     Raises:
-        QueryError: It does something else, or the server does not accept it.
+        QueryError: The query does something else, or the server does not accept it.
     """
     profile = _PROFILE.match(query.text)
     text = query.text
@@ -64,7 +64,7 @@ def check_only_reads(
 
 
 def _steps(plan: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """The operators of a plan, without the name of the database, and their details."""
+    """The operators of a plan, without the database's name, and their details."""
     arguments, below = plan.get("args"), plan.get("children")
     detail = arguments.get("Details", "") if isinstance(arguments, dict) else ""
     yield str(plan.get("operatorType", "")).partition("@")[0], str(detail)

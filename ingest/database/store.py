@@ -1,6 +1,6 @@
 """A Neo4j with dumps in it: opening it, finding dumps, writing and dropping them.
 
-Most commands only read. So what writes is imported where it is needed, polars with it.
+Most commands only read, so modules that write, and polars, are imported when needed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LEFT = "what was written of it is being removed"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written.
+    """The dump that was written.
 
     Attributes:
         name: The dump's name; differs from the requested one if that was taken.
@@ -87,10 +87,10 @@ class Store:
         for_dumps: bool = True,
         on_notice: Callable[[str], None] = lambda _: None,
     ) -> Iterator[Store]:
-        """Open the server that is named here or in the settings.
+        """Open the server that the arguments or the settings name.
 
-        Without any, it is the embedded one, which is started, and started again when
-        it is lost.
+        By default it is the embedded one, which is started, and started again when it
+        is lost.
 
         Args:
             uri: The server's address.
@@ -98,8 +98,8 @@ class Store:
             password: The password there.
             database: The name of its database.
             progress: Receives the start of the server.
-            for_dumps: Whether it is opened for the dumps that it has: no server is
-                started to find that it has none.
+            for_dumps: Whether only its dumps are of interest: no server is started just
+                to find that it has none.
             on_notice: Called with what happened to the server.
 
         Raises:
@@ -135,7 +135,7 @@ class Store:
 
     @property
     def server(self) -> EmbeddedServer | None:
-        """Whose database it is, if it is the embedded one's."""
+        """The embedded server, if the database is its own."""
         return self.database.server
 
     def ensure_constraints(self) -> None:
@@ -143,7 +143,7 @@ class Store:
         ensure_constraints(self.database)
 
     def prepare(self) -> None:
-        """Import what `write` needs, and let the server plan what it writes first."""
+        """Import what `write` needs, and let the server plan the first query."""
         import_module("ingest.database.bulk")
         claims.plan_claim(self.database)
 
@@ -152,7 +152,7 @@ class Store:
         return dump_list.list_dumps(self.database)
 
     def find(self, name: str | None) -> DumpInfo:
-        """The ready dump of that name; the newest where none is given.
+        """The ready dump of that name; the newest if no name is given.
 
         Raises:
             UnknownDump: there is none.
@@ -189,15 +189,15 @@ class Store:
         """Write one dump under a number of its own and make it ready.
 
         Args:
-            tables: The dump; closed where its tables are stored beside a server.
+            tables: The dump; closed once its tables are stored beside a server.
             place: What to call it, and what it replaces.
-            via: How.
+            via: How to write it.
             source: The file's name.
-            identity: Which dump of which file it is.
+            identity: Identifies the dump and its file.
             progress: Receives all stages.
 
         Raises:
-            AlreadyLoaded: another process has loaded the same file since.
+            AlreadyLoaded: another process has loaded the same file in the meantime.
             StoreError, EmbeddedError: see `ingest.database.loading.Loader.load`.
         """
         from ingest.database import bulk, cleaner
@@ -235,14 +235,13 @@ class Store:
         return Written(name, number, counts, linked, others)
 
     def drop(self, name: str, progress: Progress = silent) -> DumpInfo:
-        """Drop a loaded dump; returns what it was.
+        """Drop a loaded dump, and return its description.
 
-        No reader sees it any more. A large one is removed by a process in the
-        background; if the embedded server has nothing else, it starts anew with an
-        empty store.
+        No reader sees it any more. A background process removes a large dump; if the
+        embedded server has nothing else, it starts with a new empty store instead.
 
         Raises:
-            UnknownDump: there is none of that name.
+            UnknownDump: no dump has that name.
             StoreError: the server refused or was lost.
         """
         from ingest.database import bulk, cleaner
@@ -280,7 +279,7 @@ def running_target(settings: Settings) -> Target | None:
 
 
 def _interrupted(place: Place) -> str:
-    """What is left of a load that is interrupted: what it would replace is."""
+    """The message after an interrupted load, which replaced nothing."""
     if not place.replaced:
         return f"this dump was not loaded; {_LEFT}"
     names = printable(", ".join(dump.name for dump in place.replaced))

@@ -38,16 +38,16 @@ class Writer(Protocol):
     """A way of writing a dump.
 
     Attributes:
-        is_exclusive: Whether no other load or drop may be in progress meanwhile.
+        is_exclusive: Whether no other load or drop may be in progress at the same time.
     """
 
     is_exclusive: bool
 
     def ready(self) -> AbstractContextManager[None]:
-        """Prepare what takes time, before the dump is claimed."""
+        """Do what takes time before the dump is claimed."""
 
     def look(self) -> None:
-        """Ask for what is needed of what is there; no other load can begin."""
+        """Look up what the database contains; call it when no other load can begin."""
 
     def write(self, dump: NewDump) -> WrittenDump:
         """Write a claimed dump and make it ready."""
@@ -63,8 +63,8 @@ def writer_for(
     """Choose how to write a dump.
 
     Args:
-        database: Where to.
-        via: What was asked for.
+        database: The database to write to.
+        via: The requested way.
         tables: The dump.
         replaced: Numbers of dumps that will be removed.
         progress: Receives all stages.
@@ -90,7 +90,7 @@ def _bulk_plan(
     replaced: Container[int],
     progress: Progress,
 ) -> Plan | None:
-    """The plan of a bulk load; ``None`` where the dump is to be written over Bolt."""
+    """The plan of a bulk load; ``None`` if the dump is to be written over Bolt."""
     from ingest.database import cleaner
     from ingest.database.bulk import LEAST_ENTITIES, plan
 
@@ -111,7 +111,7 @@ def _bulk_plan(
     is_any_deleted = cleaner.go_on(database)
     if via is Via.AUTO:
         return None
-    if is_any_deleted:  # that may be the obstacle
+    if is_any_deleted:  # which may be the obstacle
         _wait_for_drops(database, progress)
         found = plan(database, entities, replaced)
     if found.obstacle is not None:

@@ -1,4 +1,4 @@
-"""Adding dumps to a fleet: find them, leave out what is there, read, publish."""
+"""Adding dumps to a fleet: find them, leave out those it has, read, publish."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 _PUBLISHED_TOGETHER, _OF_A_PROCESSOR = 1000, 20
-"""Dumps that are published at once: at least so many, and so many of each processor,
-for all wait until the last one is read."""
+"""Dumps that are published at once: at least so many, and so many for each processor,
+since all wait until the last one is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """What runs the work.
+    """What does the work.
 
     Attributes:
         engine: Processes of this machine, or a Spark cluster.
-        processes: Of this machine, at most.
-        memory_bytes: For all of those.
-        timeout_s: For one dump; ``None`` for any time.
-        master: Of the Spark cluster; ``None`` under ``spark-submit``.
+        processes: Processes of this machine, at most.
+        memory_bytes: Memory for all of those together.
+        timeout_s: Time limit for one dump; ``None`` for no limit.
+        master: Address of the Spark cluster; ``None`` under ``spark-submit``.
     """
 
     engine: Engine = Engine.LOCAL
@@ -52,11 +52,11 @@ class Added:
 
     Attributes:
         added_count: Dumps that were read.
-        differing: Addresses of those of them that were read with other options, such as
+        differing: Addresses of skipped dumps that were read with other options, such as
             another layout, and stay as they are.
         skipped_count: Files whose dump the fleet has already.
         object_count: Objects of the dumps that were read.
-        incomplete: Address and reason of each of those that is not the whole heap.
+        incomplete: Address and reason of each dump that is not the whole heap.
         failures: Address and error of each file that could not be added.
     """
 
@@ -80,22 +80,22 @@ def add(
 ) -> Added:
     """Add dumps to the fleet in ``folder``.
 
-    What is there already is left out: a file of the same address and version without
-    being opened, the same dump in another file once its digest is known. So a run that
-    was interrupted is repeated with the same arguments.
+    Dumps of the fleet are left out: a file of the same address and version without
+    being opened, the same dump in another file once its digest is known. So an
+    interrupted run can be repeated with the same arguments.
 
     Args:
         sources: What to add.
-        folder: Of the fleet; made if it is not there.
+        folder: Folder of the fleet; made if it is missing.
         options: How to read dumps.
-        workers: What runs the work.
+        workers: What does the work.
         heavy: Names of further datasets to write.
-        retry_failed: Try again what could not be read before.
+        retry_failed: Try files again that could not be read before.
         progress: Receives the number of files.
 
     Raises:
         IngestError: the folder is not a fleet's or cannot be written, its dumps have
-            fingerprints of another rule, or what runs the work is missing.
+            fingerprints of another rule, or what the work needs is not installed.
     """
     fleet = FleetFolder(folder)
     fleet.prepare()
@@ -142,7 +142,7 @@ def add(
                 fleet.publish(running.merge)
                 del new[:some]
     finally:
-        fleet.publish()  # what there is when a run ends early
+        fleet.publish()  # what was read before a run ended early
         if mended:
             fleet.forget_failures(mended)
     result.failures.sort()

@@ -1,11 +1,11 @@
 """The datasets of a fleet, column by column.
 
 A dataset is a folder of Parquet files, partitioned by program as Hive does it
-(``types/program=shop/part-….parquet``), so ``program`` is a column that the path has
-and not the file. Columns are added, and never change their meaning; where newer and
-older files are side by side, they are null in rows of the older ones.
+(``types/program=shop/part-….parquet``), so ``program`` is a column of the path, not of
+the file. Columns are added, and never change their meaning; rows of older files have
+nulls in newer columns.
 
-Rows of a dump may be in a dataset before the dump is complete, and it is complete when
+Rows of a dump may be in a dataset before the dump is complete. It is complete when
 `DUMPS` has its row: join with that, as the library's own SQL does.
 """
 
@@ -65,7 +65,7 @@ _OF_STORE = {
     "number", "name", "state", "source", "loaded_at", "loading_since", "loader",
     "heartbeat", "exclusive",
 }  # fmt: skip
-"""Properties of a Dump node that only a database has, or that `_ABOUT` has."""
+"""Properties of a Dump node that belong to a database, or that `_ABOUT` has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class Dataset:
     """One dataset.
 
     Attributes:
-        name: Of its folder.
+        name: Name of its folder.
         meaning: What its rows are.
         columns: In order, without ``program``.
         order: Columns that the rows of a file are sorted by.
-        is_heavy: Whether its rows are as many as a dump's objects: then each dump has a
-            file of its own, and only where that is asked for.
+        is_heavy: Whether it has as many rows as a dump has objects. Then each dump has
+            a file of its own, and only if that was asked for.
     """
 
     name: str
@@ -116,14 +116,14 @@ LIGHT = (
     _of_table("type_paths", "fingerprint", "dump_id", "path"),
     _of_table("suspects", "fingerprint", "dump_id", "rank"),
 )
-"""Datasets that every dump has rows of, besides `DUMPS`."""
+"""Datasets with rows of every dump, besides `DUMPS`."""
 
 HEAVY = tuple(
     _of_table(entry.name, *entry.schema.names()[:1], is_heavy=True)
     for entry in TABLES
     if entry.name not in {dataset.name for dataset in LIGHT}
 )
-"""Datasets for those who ask for them, such as all objects."""
+"""Datasets that are written on request, such as all objects."""
 
 DATASETS = (DUMPS, *LIGHT, *HEAVY)
 

@@ -1,4 +1,4 @@
-"""What a fleet's dumps can be read by."""
+"""What can read a fleet's dumps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE_THREAD = {
     "NUMBA_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""The environment of what reads dumps: each processor has a dump of its own."""
+"""Environment of the workers, each of which reads its dump on one processor."""
 
 
 class RunningWorkers(Protocol):
@@ -33,18 +33,18 @@ class RunningWorkers(Protocol):
 
     @property
     def processors(self) -> int:
-        """How many dumps they read at once."""
+        """How many dumps the workers read at once."""
 
     def add(self, sources: Sequence[FleetSource], job: Job) -> Iterator[Outcome]:
-        """Add dumps; yields outcomes as they come.
+        """Add dumps; yield outcomes as they come.
 
         Raises:
             IngestError: the fleet's folder cannot be written, or the engine ended.
         """
 
     def merge(self, batches: Sequence[DumpBatch]) -> None:
-        """Publish some batches of dumps; what fails is left undone.
+        """Publish some batches of dumps; those that fail are left undone.
 
-        Nothing is being added meanwhile: who publishes holds the lock that a worker
-        needs when it has read a dump.
+        Nothing may be added at the same time: the publishing process holds the lock,
+        which a worker needs when it has read a dump.
         """

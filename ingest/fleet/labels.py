@@ -1,7 +1,7 @@
 """Labels of a fleet's dumps that were corrected after they were read.
 
-The datasets keep the labels with which the dumps were added; a file beside them has the
-corrected ones, and questions see those.
+The datasets keep the labels with which the dumps were added. A file beside them has the
+corrected ones, which questions use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COLUMNS = {
     "uptime_s": "DOUBLE",
     "labels": "VARCHAR",
 }
-"""Of `rows`, with their types in SQL: all that labels say of a dump."""
+"""Columns of `rows` with their types in SQL: all that labels say about a dump."""
 
 
 class Relabelled(NamedTuple):
@@ -60,7 +60,7 @@ def corrected(fleet: FleetFolder) -> dict[str, dict[str, str]]:
 
 
 def rows(fleet: FleetFolder) -> list[tuple[object, ...]]:
-    """What the corrected labels say, as values of `COLUMNS`."""
+    """The corrected labels as values of `COLUMNS`."""
     return [
         (
             source,
@@ -78,7 +78,7 @@ def rows(fleet: FleetFolder) -> list[tuple[object, ...]]:
 def relabel(
     fleet: FleetFolder, pattern: LabelPattern | None, manifest: Path | None
 ) -> Relabelled:
-    """Correct labels, without reading any dump. Other labels stay.
+    """Correct labels without reading any dump; other labels stay.
 
     Args:
         fleet: The fleet.
@@ -86,7 +86,7 @@ def relabel(
         manifest: As for `ingest.fleet.sources.find_sources`; its labels prevail.
 
     Raises:
-        IngestError: the fleet has no dumps, or no label is for one of them.
+        IngestError: the fleet has no dumps, or no label is for any of them.
     """
     listed = {} if manifest is None else manifest_labels(manifest)
     with fleet.locked():

@@ -1,4 +1,4 @@
-"""Dumps added by processes of this machine, as many as fit its memory."""
+"""Dumps added by processes of this machine, as many at once as its memory allows."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _BASE_BYTES = 250 << 20
 _POLL_S = 0.5
 _EXPANSION = {"": 8, "gz": 30, "zst": 30, "xz": 40, "bz2": 40, "zip": 30}
-"""Memory for each byte of a file, by its compression: about three times what the
-frozen limits of the readers are for files of usual proportions."""
+"""Memory for each byte of a file, by its compression: about three times the frozen
+limits of the readers, for files of usual proportions."""
 
 
 def estimated_need_bytes(source: FleetSource) -> int:
@@ -41,7 +41,7 @@ def estimated_need_bytes(source: FleetSource) -> int:
 
 
 class _Ended(Exception):
-    """The process that had a dump has ended; the text says how.
+    """The process that was reading a dump has ended; the text says how.
 
     Attributes:
         is_known: Whether it had begun with the dump; else some process has ended.
@@ -53,7 +53,7 @@ class _Ended(Exception):
 
 
 class _Process(SpawnProcess):
-    """A process that is remembered once it has started."""
+    """A process that its context remembers once it has started."""
 
     def __init__(self, *args: Any, context: _Context, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
@@ -61,16 +61,16 @@ class _Process(SpawnProcess):
 
     def start(self) -> None:
         started = self._started
-        del self._started  # it is sent to the process with all else
+        del self._started  # all attributes are sent to the process
         super().start()
         started.append(self)
 
 
 class _Context(SpawnContext):
-    """Starts processes, and ends them whatever has become of their pool.
+    """Starts processes, and ends them even if their pool is broken.
 
     Attributes:
-        started: Those that have started, some of which may have ended.
+        started: Processes that have started; some may have ended.
     """
 
     def __init__(self) -> None:
@@ -78,11 +78,11 @@ class _Context(SpawnContext):
         self.started: list[_Process] = []
 
     def Process(self, *args: Any, **kwargs: Any) -> _Process:  # type: ignore[override]  # noqa: ANN401, N802
-        """A new process, as `multiprocessing.Process` has it."""
+        """A new process, as of `multiprocessing.Process`."""
         return _Process(*args, context=self, **kwargs)
 
     def end(self) -> None:
-        """End all that still run."""
+        """End all processes that still run."""
         while self.started:
             process = self.started.pop()
             process.kill()
@@ -93,7 +93,7 @@ class LocalWorkers:
     """Processes of this machine.
 
     Attributes:
-        processors: How many there are at most.
+        processors: The most processes.
     """
 
     def __init__(
@@ -112,11 +112,11 @@ class LocalWorkers:
         self._timeout_s = timeout_s
 
     def add(self, sources: Sequence[FleetSource], job: Job) -> Iterator[Outcome]:
-        """Add dumps; yields outcomes as they come.
+        """Add dumps; yield outcomes as they come.
 
-        A dump that takes too long is tried again, `ATTEMPTS` times in all. One whose
-        process ends, such as by the kernel for lack of memory, is tried once more,
-        while nothing else runs. Then it is set aside with its error.
+        A dump that takes too long is tried again, `ATTEMPTS` times in all. A dump whose
+        process ends, for example killed for lack of memory, is tried once more while
+        nothing else runs. Then it is set aside with its error.
         """
         again: list[FleetSource] = []
         yield from self._together(sources, job, again)
@@ -130,8 +130,8 @@ class LocalWorkers:
 
         Args:
             sources: The dumps.
-            job: What is to be done.
-            again: Receives those whose process has ended.
+            job: What to do.
+            again: Receives the dumps whose process has ended.
         """
         waiting = [(source, 1) for source in reversed(sources)]
         running: dict[Future[Outcome], tuple[FleetSource, int, int]] = {}
@@ -139,7 +139,7 @@ class LocalWorkers:
             if not running:
                 self._repair()
             free = self._memory_bytes - sum(need for _, _, need in running.values())
-            # One more than there are processes, so that none waits for the next.
+            # One more than there are processes, so that no process waits for a dump.
             while waiting and len(running) <= self.processors:
                 source, attempt = waiting[-1]
                 need = estimated_need_bytes(source)
@@ -186,12 +186,12 @@ class LocalWorkers:
         yield refuse(source, job, f"{why}, also when nothing else ran", 0.0)
 
     def _late(self, source: FleetSource, job: Job) -> Outcome:
-        """Set a dump aside that takes too long."""
+        """Set aside a dump that takes too long."""
         why = f"not finished after {self._timeout_s:g} s ({ATTEMPTS} attempts)"
         return refuse(source, job, why, 0.0)
 
     def merge(self, batches: Sequence[DumpBatch]) -> None:
-        """Publish some batches of dumps; what fails is left undone."""
+        """Publish some batches of dumps; those that fail are left undone."""
         self._repair()
         try:
             left = {self._pool.schedule(merge_batch, args=(one,)) for one in batches}
@@ -211,24 +211,24 @@ class LocalWorkers:
         return future
 
     def _done(self, running: Collection[Future[Any]]) -> set[Future[Any]]:
-        """What has ended in the meantime: all, if the pool of processes is broken.
+        """The futures that have ended; all of them if the pool is broken.
 
-        It breaks when a process ends at a moment at which it is not known what it did.
-        Then some of the rest would never end.
+        A pool breaks when a process ends while it is unknown what it was doing. Some
+        futures of a broken pool would never end.
         """
         done, _ = wait(running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
         return done if self._pool.active else {*running}
 
     def _repair(self) -> None:
-        """Have processes again, if the pool of processes is broken; nothing may run."""
+        """Start processes again if the pool is broken; nothing may be running."""
         if not self._pool.active:
             self.end()
             self._pool = self._new_pool()
 
     def end(self, *, after_work: bool = False) -> None:
-        """End the processes, at once or when they have done all."""
-        # One that was just starting is not known to its pool, and would end with a
-        # traceback when it looks for the pool's locks. A broken pool starts no others.
+        """End the processes, at once or when all work is done."""
+        # The pool does not know a process that is just starting, which would end with a
+        # traceback when it looks for the pool's locks. A broken pool starts none.
         if not self._pool.active:
             self._context.end()
         if after_work:
@@ -240,10 +240,10 @@ class LocalWorkers:
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:
-    """What became of a dump.
+    """The outcome of a dump.
 
     Raises:
-        _Ended: its process has ended, or the pool of all processes is broken.
+        _Ended: its process has ended, or the pool is broken.
         TimeoutError: it has taken too long.
     """
     from pebble import ProcessExpired
@@ -275,13 +275,13 @@ def local_workers(
     """Start processes of this machine.
 
     Args:
-        processes: How many at most.
-        memory_bytes: For all of them together. A dump that needs more by itself is read
+        processes: The most processes.
+        memory_bytes: Memory for all of them together. A dump that needs more is read
             alone.
-        timeout_s: For one dump.
+        timeout_s: Time limit for one dump.
 
     Raises:
-        IngestError: what runs the processes is not installed.
+        IngestError: a package that runs the processes is not installed.
     """
     try:
         from pebble import ProcessPool
@@ -306,9 +306,9 @@ def local_workers(
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Let processes that are started meanwhile use one processor each.
+    """Let processes that start within the block use one processor each.
 
-    Their libraries read it when they are imported, before an initializer runs.
+    Their libraries read this setting when imported, before an initializer runs.
     """
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)
@@ -323,6 +323,6 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def _start_worker() -> None:
-    """Let a worker be the first that the kernel ends."""
+    """Let the kernel kill this worker first if memory is short."""
     with suppress(OSError):  # not Linux
         Path("/proc/self/oom_score_adj").write_text("500", encoding="ascii")

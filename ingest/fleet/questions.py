@@ -1,13 +1,13 @@
 """Questions over a fleet: SQL that DuckDB runs on the datasets.
 
-The files in ``sql/`` are the library. They, and SQL of one's own, see a view for each
-dataset, and three more:
+The files in ``sql/`` are the library. The library and a user's own SQL see a view for
+each dataset, and three more:
 
 - ``readable``: dumps that could be read, with ``version_key``, by which versions are in
   order;
-- ``ready``: those of them that are complete;
-- ``leaks``: suspects of complete dumps with the columns of their dumps, ``bytes`` for
-  what they retain, ``leak`` for what accumulates where, and ``program_dumps``.
+- ``ready``: readable dumps that are complete;
+- ``leaks``: suspects of complete dumps with the columns of their dumps; ``bytes`` is
+  what they retain, ``leak`` what accumulates where.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ REPORT = (
     "leaks", "growing", "new_since", "alike", "outliers", "types", "programs",
     "failures",
 )  # fmt: skip
-"""The questions of the report, in its order."""
+"""The questions of the report, in order."""
 
 _HEADER = re.compile(r"-- (title|note|next): (.*)")
 _MEMORY_LIMIT = "1GB"
@@ -77,11 +77,11 @@ class FleetQuestion:
     """One question.
 
     Attributes:
-        name: Of its file.
-        title: What the answer is.
+        name: Name of its file.
+        title: Title of the answer.
         note: How to read it.
         sql: Its text.
-        has_example: Whether the column ``dump`` is a file to look at.
+        has_example: Whether the column ``dump`` names a file to look at.
         compares_leaks: Whether fingerprints of several dumps must be of one rule.
     """
 
@@ -107,10 +107,10 @@ def questions() -> dict[str, FleetQuestion]:
 
 
 def question(name: str) -> FleetQuestion:
-    """The question of that name.
+    """The question with a name.
 
     Raises:
-        UnknownQuery: there is none.
+        UnknownQuery: there is no such question.
     """
     known = questions()
     if name not in known:
@@ -121,7 +121,7 @@ def question(name: str) -> FleetQuestion:
 
 
 def own_question(name: str) -> FleetQuestion:
-    """SQL of the user's own: a file, or ``-`` for standard input.
+    """The user's own SQL: a file, or ``-`` for standard input.
 
     Raises:
         QueryError: it cannot be read.
@@ -151,10 +151,10 @@ def _parse(name: str, text: str) -> FleetQuestion:
 
 
 class Fleet:
-    """A fleet, opened to be asked. Nothing in its folder is changed.
+    """A fleet, opened for questions. Nothing in its folder is changed.
 
     Args:
-        folder: Of the fleet.
+        folder: Folder of the fleet.
         program: Restricts ``ready`` and ``leaks`` to this program.
 
     Raises:
@@ -200,7 +200,7 @@ class Fleet:
         self._connection.execute("SET lock_configuration = true")
 
     def _add_view(self, dataset: Dataset, paths: list[str]) -> None:
-        """A view of a dataset; columns that its files do not have are null."""
+        """Make a view of a dataset; columns that its files do not have are null."""
         import polars as pl
 
         present: set[str] = set()
@@ -224,7 +224,7 @@ class Fleet:
         )
 
     def _correct_labels(self) -> bool:
-        """Let ``dumps`` have corrected labels; whether there are any."""
+        """Put corrected labels into ``dumps``; return whether there are any."""
         found = labels.rows(self._folder)
         if not found:
             return False
@@ -247,15 +247,15 @@ class Fleet:
     def choose(
         self, names: Sequence[str] = (), where: str | None = None
     ) -> list[dict[str, object]]:
-        """Some of the dumps, the earliest first: their rows of ``dumps``.
+        """Some dumps as rows of ``dumps``, the earliest first.
 
         Args:
             names: Their addresses, names of their files, or beginnings of their ids.
-            where: A condition on the columns of ``ready``; without it dumps that are
-                incomplete can be named too.
+            where: A condition on the columns of ``ready``; without it incomplete dumps
+                can be named, too.
 
         Raises:
-            UnknownDump: there is none of such a name.
+            UnknownDump: no dump has one of the names.
             QueryError: the condition is wrong.
         """
         found: dict[object, dict[str, object]] = {}
@@ -284,18 +284,18 @@ class Fleet:
             IngestError: there are several rules.
         """
         if self._rule is None:
-            # Files lie in folders of the programs that they were added with.
+            # Files are in folders of the programs that they were added with.
             program = None if self._relabelled else self._program
             self._rule = check_one_rule(self._folder, program)
         return self._rule
 
     def totals(self) -> dict[str, int]:
-        """Numbers of dumps, programs, versions, hosts, and of what does not count."""
+        """Numbers of dumps, programs, versions, hosts, incomplete and failed dumps."""
         (row,) = self._run("totals", _TOTALS, {}).dicts()
         return {name: cast("int", value) for name, value in row.items()}
 
     def loadable(self, answers: Iterable[Answer]) -> frozenset[str]:
-        """Which of the examples in answers can be loaded without their files."""
+        """The examples in answers that can be loaded without their files."""
         named = {
             str(row["dump"])
             for a in answers
@@ -324,12 +324,12 @@ class Fleet:
 
         Args:
             asked: The question.
-            limit: Rows at most, where the question has ``$limit``.
+            limit: The most rows, if the question has ``$limit``.
             since: A version, for questions that have ``$since_key``.
 
         Raises:
-            IngestError: it compares leaks, and fingerprints have several rules.
-            QueryError: the SQL is wrong, or needs more memory than it may have.
+            IngestError: it compares leaks whose fingerprints have different rules.
+            QueryError: the SQL is wrong, or needs too much memory.
         """
         if asked.compares_leaks:
             self.rule()
@@ -341,11 +341,11 @@ class Fleet:
         return self._run(asked.name, asked.sql, used)
 
     def run(self, sql: str) -> None:
-        """Run SQL of ours that has no answer."""
+        """Run our own SQL that has no answer."""
         self._connection.execute(sql)
 
     def batches(self, sql: str, rows: int) -> Iterator[list[tuple[object, ...]]]:
-        """The answer to SQL of ours, so many rows at a time."""
+        """The answer to our own SQL, ``rows`` at a time."""
         cursor = self._connection.execute(sql)
         while batch := cursor.fetchmany(rows):
             yield batch
@@ -354,7 +354,7 @@ class Fleet:
         """The answer to one SELECT, in a transaction that cannot write.
 
         Raises:
-            QueryError: it is no SELECT, or is wrong, or needs too much memory.
+            QueryError: it is not a SELECT, is wrong, or needs too much memory.
         """
         try:
             with self._connection.cursor() as cursor:
@@ -370,8 +370,8 @@ class Fleet:
 
 
 _CHANGING = re.compile(r"(enable|disable|truncate|write|force|import)_|checkpoint")
-"""How the names of functions begin that change the connection, or write a log. In
-DuckDB 1.4 a locked configuration does not stop them."""
+"""How names of functions begin that change the connection or write a log. In DuckDB 1.4
+a locked configuration does not stop them."""
 
 _READING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 """Kinds of queries that only read."""
@@ -380,11 +380,11 @@ _READING = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE
 def _check_reads(cursor: DuckDBPyConnection, name: str, sql: str) -> None:
     """Accept one SELECT that only reads, as DuckDB itself parses it.
 
-    Its kind of statement is not enough: from DuckDB 2 on, ``WITH a AS (COPY ...)`` is a
-    SELECT that writes a file. So the kinds of all queries within it are looked at.
+    The kind of statement is not enough: from DuckDB 2 on, ``WITH a AS (COPY ...)`` is a
+    SELECT that writes a file. So the kinds of all queries within it are checked.
 
     Raises:
-        QueryError: it is anything else.
+        QueryError: the SQL is anything else.
     """
     from duckdb import StatementType
 
@@ -404,9 +404,9 @@ def _check_reads(cursor: DuckDBPyConnection, name: str, sql: str) -> None:
 
 
 def _query_kinds(parsed: object) -> set[str]:
-    """Kinds of all queries in what DuckDB has parsed; each can have a WITH clause.
+    """Kinds of all queries in a parsed statement; each can have a WITH clause.
 
-    Functions that do more than read are among them.
+    Functions that do more than read are included.
     """
     found: set[str] = set()
     waiting = [parsed]
@@ -440,7 +440,7 @@ def _sql_type(dtype: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """A value that JSON has."""
+    """A value as JSON has it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -450,7 +450,7 @@ def _plain(value: object) -> object:
 
 BATCH_ROWS = 5_000
 LARGEST_TYPES = 20
-"""Types of each dump that the graph has; the datasets have them all."""
+"""Types per dump in the graph; the datasets have all types."""
 
 _TYPE_KEY = "left(sha256(name), 32)"
 _VERSION_KEY = "CAST(to_json([program, version]) AS VARCHAR)"
@@ -518,13 +518,13 @@ class FleetGraphRows:
     """Nodes and relationships of a fleet's graph, in batches.
 
     Args:
-        fleet: Open; the temporary tables of its connection are used.
+        fleet: The fleet, open; its connection gets temporary tables.
 
     Attributes:
-        rule: Of the fingerprints; 0 if there are none.
+        rule: Version of the rule of the fingerprints; 0 if there are none.
 
     Raises:
-        IngestError: fingerprints have several rules.
+        IngestError: fingerprints have different rules.
     """
 
     def __init__(self, fleet: Fleet) -> None:

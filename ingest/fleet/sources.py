@@ -33,7 +33,7 @@ class FleetSource:
 
     Attributes:
         address: An absolute path, or an address with ``://``.
-        size_bytes: As it is stored, compressed or not.
+        size_bytes: Size as stored, compressed or not.
         version: Time of modification in nanoseconds, or the store's tag.
         labels: By name; ``program``, ``version``, ``host``, ``time`` and ``uptime``
             have columns of their own.
@@ -55,18 +55,18 @@ def find_sources(
     """All files that ``given`` and ``manifest`` name, each once, sorted by address.
 
     Args:
-        given: Files, folders (all dumps in them, by their suffixes, and in folders
-            below), patterns with ``*``, addresses of those, and ``@FILE``: a list of
-            them, one a line.
+        given: Files, folders (with all dumps in them and in folders below, by suffix),
+            patterns with ``*``, addresses of such, and ``@FILE``, a list of these, one
+            a line.
         pattern: Finds labels in addresses.
         manifest: A CSV file with a column ``source``, and one for each label. Its
             labels prevail over those of the pattern.
-        must_find: Whether it is an error that there is no file yet, or that none
-            matches the pattern.
+        must_find: Whether it is an error if there is no file yet, or if none matches
+            the pattern.
 
     Raises:
         IngestError: a file or a folder is missing, a list cannot be read, the pattern
-            matches no address, or what is needed for an address is not installed.
+            matches no address, or a package that an address needs is not installed.
     """
     labels_of: dict[str, dict[str, str]] = {}
     names = [name for entry in given for name in _listed(entry)]
@@ -100,11 +100,11 @@ def is_remote(address: str) -> bool:
 
 @contextmanager
 def local_copy(source: FleetSource, folder: Path) -> Iterator[Path]:
-    """The file itself, or a copy of it in ``folder`` that lasts as long as the block.
+    """The file itself, or a copy in ``folder`` that exists as long as the block.
 
     Raises:
         OSError: it cannot be read, or the disk is full.
-        IngestError: what is needed for its address is not installed.
+        IngestError: a package that its address needs is not installed.
     """
     if not is_remote(source.address):
         yield Path(source.address)
@@ -119,7 +119,7 @@ def local_copy(source: FleetSource, folder: Path) -> Iterator[Path]:
 
 
 def _fetch(files: Any, path: str, copy: Path, size_bytes: int) -> None:  # noqa: ANN401
-    """Copy a file of an object store, all of it."""
+    """Copy a whole file of an object store."""
     try:
         with files.open(path, "rb") as remote, copy.open("wb") as local:
             while piece := remote.read(_COPY_BYTES):
@@ -219,7 +219,7 @@ def _expand(name: str) -> Iterator[FleetSource]:
 
 
 def _of_kept(name: str) -> str:
-    """What to say of a name that is no file's but of something that was read before."""
+    """What to add if the name is not a file's, but that of a dump read before."""
     outer, mark, _ = name.partition("::")
     kept = Path(outer) / ("types.parquet" if not mark else "")
     if not (kept.is_dir() if mark else kept.is_file()):
@@ -286,12 +286,12 @@ _FOLDERS = ("{program}", "{version}")
 class LabelPattern:
     """A pattern such as ``{service}/{version}/{host}-{time}.hprof.gz``.
 
-    It is compared with the end of an address. A field stands for text without a slash,
-    as short as possible; ``*`` for anything without a slash.
+    It is matched with the end of an address. A field matches text without a slash, as
+    short as possible; ``*`` matches anything without a slash.
 
     Raises:
-        IngestError: a field has no proper name, or there are two of one name, or a
-            brace has no other one.
+        IngestError: a field has no valid name, two fields have the same name, or a
+            brace has no partner.
     """
 
     def __init__(self, text: str) -> None:
@@ -321,7 +321,7 @@ class LabelPattern:
         self._expression = re.compile(rf"(?:^|/){pattern}$")
 
     def matches_none(self, addresses: Sequence[str]) -> str:
-        """That no address matches, with a pattern that the first one does."""
+        """The message that no address matches, with a pattern for the first one."""
         first = addresses[0]
         *folders, name = first.replace("\\", "/").rpartition("://")[2].split("/")
         stem = name
@@ -343,7 +343,7 @@ class LabelPattern:
         )
 
     def match(self, address: str) -> dict[str, str]:
-        """The labels in an address; none where it is not like the pattern."""
+        """The labels in an address; none if it does not match."""
         found = self._expression.search(address.replace("\\", "/"))
         return found.groupdict() if found else {}
 
@@ -361,7 +361,7 @@ def time_of(text: str | None) -> datetime | None:
     """A label as a time in UTC: ISO 8601, digits such as 20261122T101500, or seconds.
 
     Returns:
-        A time without a zone, in UTC; ``None`` where it is not understood.
+        A time without a zone, in UTC; ``None`` if it is not understood.
     """
     if not text:
         return None

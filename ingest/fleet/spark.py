@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 APPLICATION = "heaproots fleet"
 _POLL_S = 0.5
 _QUICK = "-XX:TieredStopAtLevel=1"
-"""Java has little to do here, and its better compiler would use the processors that
-read dumps."""
+"""Java has little to do here, and its better compiler would take processors from the
+work of reading dumps."""
 
 _TASK_BYTES, _TASKS_OF_A_PROCESSOR = 16 << 20, 4
-"""Small dumps are read in one task up to this size, if there are so many tasks left."""
+"""Total size of small dumps that are read in one task, if enough tasks are left."""
 
 _LOGGING = Path(__file__).with_name("log4j2.properties").absolute()
-"""For the driver's Java, before it could be told in another way."""
+"""Options for the driver's Java that take effect from its start."""
 
 
 class SparkWorkers:
     """Executors of a cluster.
 
     Attributes:
-        processors: How many tasks they run at once, as far as is known.
+        processors: How many tasks they run at once, as far as known.
     """
 
     def __init__(self, context: SparkContext) -> None:
@@ -52,7 +52,7 @@ class SparkWorkers:
         self.processors = context.defaultParallelism
 
     def add(self, sources: Sequence[FleetSource], job: Job) -> Iterator[Outcome]:
-        """Add dumps; yields outcomes as the cluster reports them.
+        """Add dumps; yield outcomes as the cluster reports them.
 
         Raises:
             IngestError: the cluster ended the work.
@@ -96,8 +96,8 @@ class SparkWorkers:
         yield from found.value[reported:]
 
     def merge(self, batches: Sequence[DumpBatch]) -> None:
-        """Publish some batches of dumps; what fails is left undone."""
-        with suppress(Exception):  # of Java, whose classes are not known here
+        """Publish some batches of dumps; those that fail are left undone."""
+        with suppress(Exception):  # errors of Java, whose classes are not known here
             tasks = min(len(batches), _TASKS_OF_A_PROCESSOR * self.processors)
             self._context.parallelize(batches, tasks).foreach(merge_batch)
 
@@ -105,9 +105,9 @@ class SparkWorkers:
 def tasks_of(
     sources: Sequence[FleetSource], processors: int
 ) -> list[tuple[FleetSource, ...]]:
-    """Which dumps are read in one task: a large one, or some small ones.
+    """Divide dumps into tasks: each has one large dump, or some small ones.
 
-    A task costs Spark as much time as a small dump takes to read.
+    Spark takes as long for a task as for reading a small dump.
 
     Args:
         sources: All dumps.
@@ -165,7 +165,7 @@ def spark_workers(*, master: str | None) -> Iterator[SparkWorkers]:
             builder = builder.config(f"spark.executorEnv.{name}", value)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
-    except Exception as error:  # of Java, whose classes are not known here
+    except Exception as error:  # errors of Java, whose classes are not known here
         raise IngestError(f"Spark cannot be started: {_line(error)}") from error
     try:
         yield SparkWorkers(session.sparkContext)
@@ -176,7 +176,7 @@ def spark_workers(*, master: str | None) -> Iterator[SparkWorkers]:
 
 @contextmanager
 def _words_of_spark() -> Iterator[None]:
-    """Raise what ends a job as an error of one line."""
+    """Raise an error that ends a job as a message of one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -187,10 +187,10 @@ def _words_of_spark() -> Iterator[None]:
 
 
 def _find_java() -> None:
-    """Make sure that there is a Java.
+    """Make sure that a suitable Java is installed.
 
-    The one of the embedded Neo4j will not do: it is without the module
-    ``jdk.incubator.vector``, which Spark 4 asks for.
+    The embedded Neo4j's Java is not suitable: it lacks the module
+    ``jdk.incubator.vector``, which Spark 4 needs.
     """
     if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
         raise IngestError(
@@ -199,7 +199,7 @@ def _find_java() -> None:
 
 
 def _line(error: Exception) -> str:
-    """What happened in one line; of an error of ours, our words."""
+    """An error in one line; the words of our own errors stay."""
     text = str(error).strip()
     if ours := re.search(r"^ingest\.errors\.\w+: (.+)$", text, re.MULTILINE):
         return ours[1]

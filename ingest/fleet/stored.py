@@ -32,7 +32,7 @@ def require_all(about: Mapping[str, object]) -> None:
     """Make sure that a fleet has all tables of a dump.
 
     Raises:
-        IngestError: it has the small ones only.
+        IngestError: the fleet has only the small ones.
     """
     if not are_kept(about):
         raise IngestError(
@@ -56,7 +56,7 @@ class FleetTables(FileTables):
 
     @property
     def identity(self) -> Identity:
-        """Which dump of which file they are."""
+        """Identifies the dump and its file."""
         return Identity(
             cast("str", self._about["sha256"]),
             cast("str | None", self._about["trace"]),
@@ -107,7 +107,7 @@ class FleetTables(FileTables):
                 for path in self._fleet.files(dataset)
             ]
             for found in rows:
-                if found.height:  # beside files with the column, null would be read
+                if found.height:  # else other files' column would be read as null
                     require_columns(name, found.columns)
             found = pl.concat(rows, how="diagonal") if rows else pl.DataFrame()
             row = table(name).columns[0].name
@@ -116,17 +116,17 @@ class FleetTables(FileTables):
 
 
 class KeptByFleets:
-    """The dumps of fleets, as ``FLEET::DUMP``; a `Keeper`.
+    """The dumps of fleets, named ``FLEET::DUMP``; a `Keeper`.
 
     ``FLEET`` is a fleet's folder, ``DUMP`` what `Fleet.choose` takes: an address, the
     name of a file, or the beginning of an id.
     """
 
     def find(self, what: str) -> KeptDump | None:
-        """The dump of that name; ``None`` where the name has no folder of a fleet.
+        """The dump of that name; ``None`` if the name contains no folder of a fleet.
 
         Raises:
-            UnknownDump: the fleet has none of that name, or several.
+            UnknownDump: the fleet has no dump of that name, or several.
             IngestError: the folder is no fleet's.
         """
         folder, mark, name = what.partition("::")

@@ -1,4 +1,4 @@
-"""One dump into rows: the same function on this machine and on a cluster's."""
+"""Turning one dump into rows, on this machine or on those of a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ADDED, SKIPPED = "added", "skipped"
 ATTEMPTS = 3
-"""How often a dump is tried that ends its process, takes too long, or cannot be got."""
+"""How often a dump is tried if it ends its process, is slow, or cannot be fetched."""
 
 _PAUSE_S = 1.0
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
@@ -34,10 +34,10 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is the same for all dumps of a run.
+    """Settings that are the same for all dumps of a run.
 
     Attributes:
-        folder: Of the fleet.
+        folder: Folder of the fleet.
         known: Ids of dumps that the fleet has already.
         options: How to read dumps.
         heavy: Names of further datasets to write.
@@ -54,9 +54,9 @@ class Outcome:
     """What became of one file.
 
     Attributes:
-        address: Of the file.
-        state: `ADDED`, `SKIPPED` where the fleet has the same dump, or ``failed``.
-        dump_id: As in the datasets; empty where it could not be read.
+        address: Address of the file.
+        state: `ADDED`, `SKIPPED` if the fleet has the same dump, or ``failed``.
+        dump_id: As in the datasets; empty if the dump could not be read.
         object_count: Objects in the dump.
         seconds: How long it took.
         error: Why it failed.
@@ -76,8 +76,8 @@ class Outcome:
 def try_dump(source: FleetSource, job: Job) -> Outcome:
     """Add one file, and set it aside with its error if that fails too often.
 
-    Attempts are counted in files of the fleet's folder, so that a dump that ends
-    whatever process reads it is set aside too.
+    Attempts are counted in files of the fleet's folder, so that a dump that ends every
+    process which reads it is set aside, too.
 
     Raises:
         IngestError: the fleet's disk is full, which is not the file's fault.
@@ -119,21 +119,21 @@ def _tried(source: FleetSource, job: Job) -> Outcome:
 
 
 def add_dump(source: FleetSource, job: Job) -> Outcome:
-    """Read and analyse one file, and leave its rows for publication.
+    """Read and analyse one file, and stage its rows to be published.
 
     A file that is no dump, or a damaged one, is a row in `DUMPS` with its error.
 
     Raises:
         OSError: the file or the fleet's folder cannot be read or written; another
             attempt may succeed.
-        IngestError: likewise; no error of the dump itself.
+        IngestError: likewise; not an error of the dump itself.
     """
     begun = time.monotonic()
     fleet = FleetFolder(job.folder)
     with fleet.new_folder() as work:
         try:
             with local_copy(source, work) as path:
-                if job.known:  # else it would be read twice for nothing
+                if job.known:  # else the file would be read twice for nothing
                     digest = digest_of(str(path))
                     dump_id = "" if digest is None else digest[:32]
                     if dump_id in job.known:
@@ -142,7 +142,7 @@ def add_dump(source: FleetSource, job: Job) -> Outcome:
                 dump = Opener(options=job.options, origins=True).open(str(path))
                 count = dump.graph.object_count
         except DumpError as error:
-            # A copy's place says nothing; the row has the address.
+            # The path of a copy says nothing; the row has the address.
             return refuse(source, job, _reason(error, source), time.monotonic() - begun)
         tables, identity = dump.take_tables(), dump.identity
         assert identity is not None
@@ -212,7 +212,7 @@ def _write_row(
 
 
 def _reason(error: IngestError, source: FleetSource) -> str:
-    """The message of an error, without the path that stands before it."""
+    """The message of an error, without the path at its beginning."""
     text = str(error)
     name = source.address.rpartition("/")[2]
     at = text.find(f"{name}: ")

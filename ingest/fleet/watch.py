@@ -1,7 +1,7 @@
-"""Dumps that come: each is added to a fleet once it is finished, and answered for.
+"""New dumps: each is added to a fleet once it is finished, and reported.
 
-A dump is finished when it is as it was at the look before, and no process has it open
-to write it. Runtimes write a dump under its final name, for minutes if it is large.
+A dump is finished if it has not changed since the previous look, and no process has it
+open for writing. Runtimes write a dump under its final name, large ones for minutes.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     from ingest.heap.read_options import ReadOptions
 
 ANSWER_BYTES = 1024
-"""Of a JSON answer, at most: what an alert carries."""
+"""The largest JSON answer, in bytes: what an alert can carry."""
 
 _SUSPECTS = next(dataset for dataset in LIGHT if dataset.name == "suspects")
 _LONGEST = 240
-"""Characters of a text in a JSON answer."""
+"""The most characters of a text in a JSON answer."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """Looks for dumps, again and again.
+    """Looks for dumps repeatedly.
 
     Attributes:
         given: Files, folders, patterns and addresses, as of `find_sources`.
-        folder: Of the fleet.
+        folder: Folder of the fleet.
         options: How to read dumps.
-        workers: What reads them.
+        workers: What reads the dumps.
         pattern: Finds labels in addresses.
-        keep: How many files of added dumps stay where they are; ``None`` for all. Files
-            of object stores stay.
-        removed: Paths of the files that did not.
+        keep: How many files of added dumps to keep; ``None`` for all. Files in object
+            stores stay.
+        removed: Paths of the files that were removed.
     """
 
     given: Sequence[str]
@@ -61,10 +61,10 @@ class Watch:
     _done: set[tuple[str, str]] = field(default_factory=set)
 
     def look(self) -> list[dict[str, Any]]:
-        """Add the dumps that are finished since the last look.
+        """Add the dumps that were finished since the last look.
 
         Returns:
-            An answer for each, as `answer_for` has it.
+            An answer for each, see `answer_for`.
 
         Raises:
             IngestError: a folder is missing, or the fleet cannot be written.
@@ -105,19 +105,19 @@ class Watch:
         ]
         mine.sort(key=lambda source: int(source.version))
         for source in mine[: max(0, len(mine) - self.keep)]:
-            with suppress(OSError):  # another one may have removed it
+            with suppress(OSError):  # another process may have removed it
                 Path(source.address).unlink()
                 self.removed.append(source.address)
 
 
 def is_being_written(source: FleetSource) -> bool:
-    """Whether a process that this user may look at has a file open to write it."""
+    """Whether a process that this user may inspect has the file open for writing."""
     if is_remote(source.address) or not Path("/proc/self/fdinfo").is_dir():
         return False
     try:
         own = Path(source.address).stat()
     except OSError:
-        return True  # it is gone, or comes again
+        return True  # it is gone, or will be found again
     for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
         with suppress(OSError, ValueError, IndexError):
             other = descriptor.stat()
@@ -130,13 +130,13 @@ def is_being_written(source: FleetSource) -> bool:
 
 
 def answer_for(fleet: FleetFolder, source: FleetSource) -> dict[str, Any]:
-    """What a fleet knows of a dump that was added.
+    """What a fleet knows about a dump that was added.
 
     Returns:
-        ``name``, ``source``, ``state``, ``error`` or ``incomplete`` where there is one,
-        ``object_count`` and ``reachable_bytes``, and ``suspects``: ``sentence``,
-        ``retained_bytes``, ``share``, ``fingerprint``, and ``is_new`` where no other
-        dump of the fleet has it. ``same_as`` where the fleet had the same dump under
+        ``name``, ``source``, ``state``, ``error`` or ``incomplete`` if there is one,
+        ``object_count``, ``reachable_bytes``, and ``suspects``, each with ``sentence``,
+        ``retained_bytes``, ``share``, ``fingerprint``, and ``is_new`` if no other dump
+        of the fleet has it. Also ``same_as`` if the fleet has the same dump under
         another name.
     """
     rows = _rows(fleet, DUMPS).filter(pl.col("source") == source.address)
@@ -201,7 +201,7 @@ def in_a_line(answer: dict[str, Any]) -> str:
 def in_json(answer: dict[str, Any]) -> str:
     """An answer as a JSON object of at most `ANSWER_BYTES`.
 
-    Long texts are cut, and suspects that do not fit are counted as ``left_out``.
+    Long texts are cut; ``left_out`` counts the suspects that do not fit.
     """
     short = {name: _cut(value) for name, value in answer.items() if name != "suspects"}
     suspects = [
@@ -216,7 +216,7 @@ def in_json(answer: dict[str, Any]) -> str:
         text = json.dumps(short)
         if len(text) <= ANSWER_BYTES:
             break
-    else:  # a name or a path of many escapes
+    else:  # a name or a path with many escapes
         short = {"state": answer["state"], "left_out": len(suspects)}
         text = json.dumps(short)
     return text

@@ -13,18 +13,17 @@
         attempts/ADDRESS_DIGEST                 how often a dump was tried
         publishing.json                         what is being published
 
-A worker writes a dump's results into ``tmp`` and moves the folder to ``staged-…``,
-which has the versions of the schema and of the rule of fingerprints in its name: what
-another version of heaproots has not published, it alone may publish.
-Results are published many at a time, so that 10,000 dumps do not make 40,000 files:
-they are written to one file per dataset and program, whose names follow from the dumps
-in them, with `DUMPS` last. A process that is killed meanwhile has left
-``publishing.json``, and the next one does the same again, with the same names.
+A worker writes a dump's results into ``tmp`` and moves the folder to ``staged-…``. That
+name has the versions of the schema and of the rule of fingerprints, since only the same
+version of heaproots may publish them. Results are published many at a time, so that
+10,000 dumps do not make 40,000 files: each dataset and program gets one file, whose
+name follows from the dumps in it; `DUMPS` comes last. If a process is killed meanwhile,
+it leaves ``publishing.json``, and the next one repeats its work with the same names.
 
 The rule that the fingerprints of a fleet's dumps follow.
 
-Fingerprints of different rules are never equal: beside dumps of another rule, each leak
-would count as another one, and an old one as new.
+Fingerprints of different rules are never equal. So a leak would count twice if dumps of
+two rules were in one fleet, and an old leak as new.
 """
 
 from __future__ import annotations
@@ -76,10 +75,10 @@ if TYPE_CHECKING:
 
 _ROW_GROUP_ROWS = 1 << 16
 _DUMPS_IN_A_FILE = 50
-"""They are in memory while the file is sorted."""
+"""Dumps of a published file, whose rows are in memory while it is sorted."""
 
 _POLL_S = 0.002
-"""Workers hold the lock for a millisecond, each a dozen times a second."""
+"""Each worker holds the lock for a millisecond, a dozen times a second."""
 
 _WORK, _TMP = "_work", "tmp"
 _STAGED = f"staged-{SCHEMA_VERSION}-{RULE_VERSION}"
@@ -91,7 +90,7 @@ class ReadAs(NamedTuple):
     """How a dump of a fleet was read.
 
     Attributes:
-        options: What `ingest.heap.read_options.ReadOptions.recorded` said.
+        options: The options, from `ingest.heap.read_options.ReadOptions.recorded`.
         part: Number of the dump in its file; ``None`` if its format has only one.
     """
 
@@ -110,10 +109,10 @@ class Known:
     """What a fleet has already.
 
     Attributes:
-        dump_ids: Of all dumps that were read, with how that was done.
-        sources: The same by address and version of each file that was read or refused;
-            ``None`` for those that were refused.
-        failed: Addresses of those that were refused.
+        dump_ids: Ids of all dumps that were read, with how each was read.
+        sources: The same by address and version of each file that was tried; ``None``
+            for files that could not be added.
+        failed: Addresses of files that could not be added.
     """
 
     dump_ids: dict[str, ReadAs]
@@ -123,13 +122,13 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class DumpBatch:
-    """Dumps of a program that are published as one file of each dataset.
+    """Dumps of a program that are published together, as one file per dataset.
 
     Attributes:
-        folder: Of the fleet.
+        folder: Folder of the fleet.
         partition: The program's folder in a dataset.
         names: The dumps.
-        new: Those of them that no published file has yet.
+        new: The dumps of these that no published file has yet.
     """
 
     folder: Path
@@ -139,7 +138,7 @@ class DumpBatch:
 
 
 def merge_batch(batch: DumpBatch) -> None:
-    """Write the files of some dumps that are not there yet.
+    """Write the missing files of a batch.
 
     Raises:
         OSError: the fleet's folder cannot be written.
@@ -151,7 +150,7 @@ class FleetFolder:
     """The folder of a fleet.
 
     Args:
-        folder: Made when something is written.
+        folder: The folder, made when something is written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -159,7 +158,7 @@ class FleetFolder:
         self._work = folder / _WORK
         self._staged = self._work / _STAGED
 
-    # ------------------------------------------------------------ what is there
+    # ------------------------------------------------------------ what the fleet has
 
     def exists(self) -> bool:
         """Whether there is a fleet, complete dumps or not."""
@@ -170,7 +169,7 @@ class FleetFolder:
         return iter(sorted((self.folder / dataset.name).glob("program=*/*.parquet")))
 
     def known(self) -> Known:
-        """What was added, published or not.
+        """The dumps that were added, published or not.
 
         Raises:
             IngestError: a newer version of heaproots has written to the folder.
@@ -198,7 +197,7 @@ class FleetFolder:
         """Make sure that no newer version of heaproots has written to the datasets.
 
         Raises:
-            IngestError: one has.
+            IngestError: a newer version has.
         """
         for path in self.files(DUMPS):
             version = int(pl.read_parquet_metadata(path).get(VERSION_KEY, "1"))
@@ -213,7 +212,7 @@ class FleetFolder:
         return sorted(path.name for path in self._staged.glob("*"))
 
     def _rows(self, dataset: Dataset, names: Iterable[str]) -> pl.DataFrame:
-        """Rows of staged dumps; none of those that are not there."""
+        """Rows of staged dumps; missing dumps are skipped."""
         frames = [pl.DataFrame(schema=dataset.schema)]
         for name in names:
             path = self._staged / name / f"{dataset.name}.arrow"
@@ -227,7 +226,7 @@ class FleetFolder:
         """Make the folder.
 
         Raises:
-            IngestError: it has files of others, or cannot be written or locked.
+            IngestError: it has files but is no fleet, or cannot be written or locked.
         """
         try:
             names = {path.name for path in self.folder.glob("*")}
@@ -237,7 +236,7 @@ class FleetFolder:
                 )
             self._staged.mkdir(parents=True, exist_ok=True)
             (self._work / _TMP).mkdir(exist_ok=True)
-            self.locked()  # which no dump is read for in vain
+            self.locked()  # fails before any dump is read in vain
             readme = self.folder / "README.md"
             if not readme.exists():
                 with replaced_file(readme, private=False) as file:
@@ -251,7 +250,7 @@ class FleetFolder:
         return temporary_folder(self._work / _TMP / secrets.token_hex(8))
 
     def attempts(self, address: str) -> int:
-        """How often a file was tried that was not finished."""
+        """How often a file was tried without being finished."""
         try:
             return int(self._attempts(address).read_text("utf-8"))
         except (OSError, ValueError):
@@ -264,7 +263,7 @@ class FleetFolder:
         path.write_text(str(number), encoding="utf-8")
 
     def forget_attempts(self, address: str) -> None:
-        """A file is finished, or set aside."""
+        """Forget the attempts of a file that is finished or set aside."""
         self._attempts(address).unlink(missing_ok=True)
 
     def _attempts(self, address: str) -> Path:
@@ -272,10 +271,10 @@ class FleetFolder:
         return self._work / "attempts" / digest
 
     def stage(self, folder: Path, dump_id: str, address: str) -> bool:
-        """Take the complete results of a dump.
+        """Accept the complete results of a dump.
 
-        Where another file had the same dump, the address that is first in the alphabet
-        stays, whichever came first.
+        If another file had the same dump, the address that comes first in the alphabet
+        is kept, whichever file came first.
 
         Returns:
             Whether no other file had the same dump.
@@ -290,7 +289,7 @@ class FleetFolder:
         return before in ("", address)
 
     def locked(self) -> BaseFileLock:
-        """The lock that who publishes holds.
+        """The lock that a publishing process holds.
 
         Raises:
             IngestError: the file system has no locks.
@@ -302,11 +301,11 @@ class FleetFolder:
     def publish(
         self, on_workers: Callable[[Sequence[DumpBatch]], None] = lambda _: None
     ) -> int:
-        """Publish what is staged.
+        """Publish the staged dumps.
 
         Args:
-            on_workers: Writes batches while this process has the lock, or some of them;
-                the rest is written here.
+            on_workers: Writes batches, or some of them, while this process has the
+                lock; this process writes the rest.
 
         Returns:
             How many dumps were published.
@@ -329,12 +328,12 @@ class FleetFolder:
             raise IngestError(f"{self.folder} cannot be written ({why})") from error
 
     def forget_failures(self, addresses: Collection[str]) -> None:
-        """Take away that files could not be read, which another one stands for now."""
+        """Remove failures of files whose dumps were added from other files."""
         with self.locked():
             self._write_failures({}, addresses)
 
     def _finish(self, on_workers: Callable[[Sequence[DumpBatch]], None]) -> None:
-        """Do what the journal says, from the beginning or once more."""
+        """Do what ``publishing.json`` says, for the first time or again."""
         journal = self._work / _JOURNAL
         if not journal.exists():
             return
@@ -356,7 +355,7 @@ class FleetFolder:
         good: dict[str, list[str]] = {}
         failed: dict[str, list[str]] = {}
         read: set[str] = set()
-        rows = self._rows(DUMPS, names).select("labels", "source")  # one of each
+        rows = self._rows(DUMPS, names).select("labels", "source")  # one row of each
         for name, (labels, source) in zip(names, rows.iter_rows(), strict=True):
             folder = partition(program_of(json.loads(labels)))
             if name.startswith(FAILED):
@@ -378,10 +377,10 @@ class FleetFolder:
         self._write_failures(failed, read)
 
     def merge(self, batch: DumpBatch) -> None:
-        """Write one file of each dataset with the rows of some dumps, if it is missing.
+        """Write the missing files of a batch, one per dataset.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: a file cannot be written.
         """
         digest = hashlib.sha256(" ".join(batch.names).encode()).hexdigest()[:16]
         for dataset in (*DATASETS[1:], DUMPS):
@@ -421,8 +420,9 @@ class FleetFolder:
     ) -> None:
         """Write a file under a temporary name, and rename it.
 
-        A worker may outlive who publishes. Then the next one does its work, and removes
-        what is staged: so a file that was made of less than is ``needed`` is left out.
+        A worker may outlive the process that publishes. Then the next process does the
+        work, and removes what was staged. So a file that contains less than is
+        ``needed`` is not kept.
         """
         target.parent.mkdir(parents=True, exist_ok=True)
         part = self._work / _TMP / f"{target.name}-{secrets.token_hex(4)}"
@@ -436,7 +436,7 @@ class FleetFolder:
     def _write_failures(
         self, failed: Mapping[str, Sequence[str]], read: Collection[str]
     ) -> None:
-        """Add what could not be read, and take away what was read at last.
+        """Add files that could not be read, and remove those that now could.
 
         Args:
             failed: Names of staged rows, by the folder of their program.
@@ -462,9 +462,9 @@ class FleetFolder:
 
 
 def write_rows(dataset: Dataset, frame: pl.DataFrame, folder: Path) -> None:
-    """Write the rows of one dump, which are merged with those of others later.
+    """Write the rows of one dump, to be merged with those of others later.
 
-    As a stream of Arrow, which takes a quarter of the time of such a Parquet file.
+    It is a stream of Arrow, which takes a quarter of the time of a Parquet file.
 
     Raises:
         OSError: they cannot be written.
@@ -510,10 +510,10 @@ _DATASETS = [dataset for dataset in LIGHT if _COLUMN in dataset.schema]
 
 
 def check_new_dumps(fleet: FleetFolder) -> None:
-    """Make sure that dumps of this version can be added.
+    """Make sure that this version can add dumps.
 
     Raises:
-        IngestError: those that are there have fingerprints of another rule.
+        IngestError: the fleet's dumps have fingerprints of another rule.
     """
     found = set[int]()
     for dataset in _DATASETS:
@@ -527,7 +527,7 @@ def check_new_dumps(fleet: FleetFolder) -> None:
 
 
 def check_one_rule(fleet: FleetFolder, program: str | None) -> int:
-    """Make sure that leaks of dumps can be compared.
+    """Make sure that the leaks of a fleet's dumps can be compared.
 
     Args:
         fleet: The folder.
@@ -561,7 +561,7 @@ def _rules(paths: Iterable[Path]) -> set[int]:
     for path in paths:
         file = pl.scan_parquet(path, glob=False, hive_partitioning=False)
         if _COLUMN in file.collect_schema():
-            # Where there are several rules, the first and the last are two of them.
+            # If there are several rules, the smallest and the largest differ.
             column = pl.col(_COLUMN)
             ends = file.select(a=column.min(), b=column.max()).collect().row(0)
             found |= {rule_of(end) for end in ends if end is not None}

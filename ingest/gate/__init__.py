@@ -1,1 +1,1 @@
-"""The gate for CI: what dumps of a program say against rules and a baseline."""
+"""The gate for CI: dumps of a program compared with rules and a baseline."""

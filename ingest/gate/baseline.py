@@ -1,7 +1,7 @@
-"""The baseline: findings that are known, in a file that merges well.
+"""The baseline: known findings, in a file that is easy to merge.
 
-One table an entry, sorted by fingerprint; nothing in it changes unless a finding comes
-or goes: no sizes, no dates of writing, no counts::
+It has one table per entry, sorted by fingerprint, and changes only when a finding comes
+or goes: it contains no sizes, no dates of writing, no counts::
 
     version = 1
 
@@ -51,9 +51,9 @@ class Entry:
     """One known finding.
 
     Attributes:
-        rule, path: Of the finding, for people.
+        rule, path: Rule and path of the finding, for people.
         reason: Why it is accepted.
-        issue: A link.
+        issue: A link to an issue.
         expires: The last day on which it is accepted; ``None`` for ever.
     """
 
@@ -73,9 +73,9 @@ class BaselineComparison:
     """Findings against a baseline.
 
     Attributes:
-        new: Those that are not in it, or no longer accepted.
-        known: Those that it accepts.
-        unused: Its entries of which there is no finding.
+        new: Findings that the baseline does not have, or no longer accepts.
+        known: Findings that it accepts.
+        unused: Entries without a finding.
     """
 
     new: tuple[Finding, ...]
@@ -88,12 +88,12 @@ def read_baseline(path: Path, *, prune: bool = False) -> Baseline:
 
     Args:
         path: The file.
-        prune: Whether entries that are not found will be removed, so that those of an
-            earlier rule of fingerprints may be there.
+        prune: Whether entries that are not found will be removed; then entries of an
+            earlier rule of fingerprints are accepted.
 
     Raises:
-        IngestError: It is broken, in conflict, of a newer version, or of an earlier
-            rule of fingerprints.
+        IngestError: The file is broken, has the marks of a merge conflict, is of a
+            newer version, or has fingerprints of another rule.
     """
     try:
         table = user_toml(path)
@@ -177,7 +177,7 @@ def updated(
 ) -> Baseline:
     """The baseline with new findings, or without unused entries.
 
-    An entry that is there keeps its reason; one that has expired is not renewed.
+    An existing entry keeps its reason; an expired one is not renewed.
     """
     entries = {
         key: entry
@@ -192,7 +192,7 @@ def updated(
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:
-    """Replace the file, all of it or nothing.
+    """Replace the whole file, or nothing.
 
     Raises:
         IngestError: It cannot be written.

@@ -1,17 +1,17 @@
 """What is wrong with the dumps of a program.
 
-Growth is told from noise by what a leak is: objects that accumulate below something
-that does not. A path is a finding if its objects became more in every dump, by at
-least so many and by such a share of what there was, and its type did too, so that
-nothing has only moved; and if the steps are those of a leak, as `ingest.gate.trend`
-says: what fills up or fluctuates is a note. Of nested paths the topmost is reported
-that ends in a type of the program: a collection, its entries and a lambda only lead to
-what leaks. What grows below objects that are as many in every dump is a finding of its
-own: a timer may lead to a module, and that to the cache that leaks. Objects that a
-stack or the finalizer queue refers to directly, and what is below them, are work in
-progress if their number changes. What is the runtime's metadata, but for loaders of
-classes, never grows. A new suspect of three dumps or more must have grown
-in each.
+A leak accumulates objects below something that does not accumulate, which tells growth
+from noise. A path is a finding if its objects became more in every dump, by at least so
+many and by such a share of what there was; if objects of its type became more, too, so
+that they have not only moved; and if the steps are those of a leak, as
+`ingest.gate.trend` says. What fills up or fluctuates is a note. Among nested paths the
+topmost one that ends in a type of the program is reported, since a collection, its
+entries and a lambda only lead to what leaks. Growth below objects whose number stays
+the same is a finding of its own: a timer may lead to a module, and the module to the
+cache that leaks. Objects to which a stack or the finalizer queue refers directly, and
+all below them, are work in progress if their number changes. The runtime's metadata,
+except class loaders, is never reported as growing. A new suspect in three dumps or more
+must have grown in each.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ if TYPE_CHECKING:
 
 ARROW = " -> "
 TREE = "root_paths"
-"""The paths that are judged."""
+"""The merged tree whose paths are judged."""
 
 MAX_PATHS = 50_000
-"""Of one dump, the largest ones: many more than the graph has, for a leak begins small.
+"""Largest paths of a dump: many more than the graph has, for a leak begins small.
 """
 
 _BYTES_SHARE = 0.01
-"""Of the reachable heap: growth by so much is a finding with one object more a dump."""
+"""Growth by this share of the heap is a finding with one more object per dump."""
 
 _LISTED = 3
-"""Types below a path that a finding names."""
+"""The most types below a path that a finding names."""
 
 _IN_PROGRESS = (
     RootKind.LOCAL.label,
@@ -113,19 +113,19 @@ class Finding:
     """One thing that is wrong.
 
     Attributes:
-        rule: Why.
-        fingerprint: Equal for the same finding in other dumps; what a baseline has.
-        path: Where, in names that are the same in other dumps.
+        rule: The rule that it breaks.
+        fingerprint: Equal for the same finding in other dumps; the key of a baseline.
+        path: Where it is, in names that are the same in other dumps.
         message: One sentence, with figures.
-        counts: Objects in each dump, where that is the finding.
-        below: Short names of types that grow with them further down, the largest first.
-        note: What a baseline says about it; empty mostly.
+        counts: Objects in each dump, if the finding is about that.
+        below: Short names of types that grow below the path, the largest first.
+        note: What a baseline says about it; mostly empty.
         example: A path from a root to one of the objects, with fields and addresses.
-        sentence: What is held by what, in the words of leak suspects; empty if that is
-            not known.
-        confidence: Of growth: 1 minus the chance that a number that only fluctuates
-            rises so.
-        steps: Of growth: the path in full names of types.
+        sentence: What holds what, in the words of leak suspects; empty if that is not
+            known.
+        confidence: For growth, 1 minus the chance that a number that only fluctuates
+            rises like this.
+        steps: For growth, the path in full names of types.
     """
 
     rule: Rule
@@ -156,10 +156,10 @@ class Judged:
     """What was found in some dumps.
 
     Attributes:
-        dumps: In order.
+        dumps: The dumps in order.
         findings: What is wrong, sorted by rule, the largest growth first.
         notes: What limits the comparison.
-        incomplete: A sentence on each dump that is incomplete, also of the reference.
+        incomplete: A sentence about each incomplete dump, also of the reference.
     """
 
     dumps: Sequence[ComparedDump]
@@ -176,13 +176,13 @@ def judge(
     Args:
         dumps: In the order in which they were taken; the last one is judged.
         rules: What is allowed.
-        against: Dumps of a reference. What is found there too is no finding.
+        against: Dumps of a reference. What is found there, too, is no finding.
     """
     every = [*against, *dumps]
     incomplete = tuple(
         incomplete_note(dump.name, dump.incomplete) for dump in every if dump.incomplete
     )
-    # They are told first, and not among other notes.
+    # These are reported first, not among other notes.
     notes = [] if len(every) == 1 else notes_on(every)
     found = Judged(
         dumps,
@@ -200,7 +200,7 @@ def judge(
         rule = Rule.NEW_SUSPECT if earlier else Rule.SUSPECT
         found.findings += [
             Finding(rule, row["fingerprint"], _places(last, row), row["sentence"])
-            # What holds much beside the first one may well be needed.
+            # Other large suspects beside the first may well be needed.
             for row in last.suspects.head(1).iter_rows(named=True)
             if row["fingerprint"] not in known
             and not _is_told(row, found.findings)
@@ -217,14 +217,14 @@ def judge(
 
 
 def _places(dump: ComparedDump, suspect: Mapping[str, str]) -> tuple[str, ...]:
-    """The steps of a suspect that are the same in every dump."""
+    """The steps of a suspect's path that are the same in every dump."""
     holder, _, target = suspect["cut"].rpartition(ARROW)
     name = dump.captions.of(suspect["type_name"])
     return tuple(dict.fromkeys((holder, target, name)))
 
 
 def _is_told(suspect: Mapping[str, Any], findings: Sequence[Finding]) -> bool:
-    """Whether a finding says of the same objects that they grew."""
+    """Whether a finding says that the suspect's objects grew."""
     name = normalised_type(suspect["type_name"])
     return any(
         one.steps[-1:] == (name,) and one.counts[-1:] == (suspect["object_count"],)
@@ -233,9 +233,9 @@ def _is_told(suspect: Mapping[str, Any], findings: Sequence[Finding]) -> bool:
 
 
 def _kept_growing(dumps: Sequence[ComparedDump], type_name: str, rules: Rules) -> bool:
-    """Whether a type grows in every dump as a path must; of two dumps nothing is said.
+    """Whether a type grows in every dump as a path must; true for two dumps.
 
-    What is filled once, such as a cache, is no leak because it is large.
+    A cache that is filled once is not a leak just because it is large.
     """
     counts = np.array([[dump.count_of(type_name) for dump in dumps]])
     step = Step(max(rules.growth, 1), rules.growth_percent)
@@ -252,7 +252,7 @@ _SURE_DUMPS = 5
 
 
 def _advice(findings: Sequence[Finding], dump_count: int) -> list[str]:
-    """That more dumps would make it surer what grows."""
+    """The advice to take more dumps, to be surer what grows."""
     unsure = [one for one in findings if (one.confidence or 1.0) < _UNSURE]
     if not unsure or dump_count >= _SURE_DUMPS:
         return []
@@ -273,16 +273,16 @@ _KINDS = {
 def growths(
     dumps: Sequence[ComparedDump], rules: Rules
 ) -> tuple[list[Finding], list[str]]:
-    """Topmost paths that grew in every dump like a leak, and notes on others.
+    """The topmost paths that grew in every dump like a leak, and notes on others.
 
-    Both come with most new bytes first.
+    Both are sorted by new bytes, the most first.
     """
     tree = path_tree(dumps, TREE)
     step = Step(max(rules.growth, 1), rules.growth_percent, _BYTES_SHARE)
     sizes = [dump.reachable_bytes for dump in dumps]
     grows, _ = growing(tree.object_count, tree.shallow_bytes, step, sizes)
     grows &= ~_is_root(tree) & ~is_unsure(tree, dumps)
-    # Code that was compiled meanwhile is no leak; a loader of classes may be one.
+    # Newly compiled code is no leak; a class loader may be one.
     classes = named(dumps[-1].runtime).type_classes(tree.name, rules.own)
     is_code = (classes == TypeClass.METADATA) & tree.has_objects
     is_code &= ["Loader" not in name for name in tree.name]
@@ -301,7 +301,7 @@ def growths(
     chosen[list(keys)] = False
     others = has_more & ~leaks & ~tree.is_above(has_more) & ~tree.is_below(leaks)
     others &= ~busy
-    # If what holds them only moved, more of a common type mean nothing.
+    # If the holder only moved, more objects of a common type mean nothing.
     below_moved = tree.is_above(grows & ~has_more)
     captions = dumps[-1].captions
     below = _below(tree, rows)
@@ -335,14 +335,14 @@ def growths(
 
 
 def _each(dump_count: int) -> str:
-    """What follows "grew": of two dumps it says enough."""
+    """The words that follow "grew"; none for two dumps."""
     return " in every dump" if dump_count >= FEWEST_DUMPS else ""
 
 
 def _notes_on_others(
     tree: PathTree, captions: Captions, others: Flags, trends: Mapping[int, Trend]
 ) -> list[str]:
-    """What grew in every dump, and not like a leak."""
+    """Notes on what grew in every dump, but not like a leak."""
     rows = np.flatnonzero(others).tolist()
     size = tree.total_bytes[:, -1] - tree.total_bytes[:, 0]
     rows.sort(key=lambda row: (-size[row], row))
@@ -360,11 +360,11 @@ def _notes_on_others(
 
 
 def _blamed(dump: ComparedDump, rules: Rules, tree: PathTree, leaks: Flags) -> Flags:
-    """The topmost paths, or those to types of the program that they only lead to.
+    """The topmost leaking paths, or the program's types to which they only lead.
 
     Args:
         dump: The last dump.
-        rules: Whose types are the program's own.
+        rules: They say which types are the program's own.
         tree: The paths.
         leaks: Bool (G,). Paths that grew like a leak.
     """
@@ -392,10 +392,10 @@ def _blamed(dump: ComparedDump, rules: Rules, tree: PathTree, leaks: Flags) -> F
 def _first_of_program(
     row: int, children: Mapping[int, Sequence[int]], leads: Flags, more: Longs
 ) -> int:
-    """The nearest path below that ends in a type of the program and grew as much.
+    """The nearest path below that ends in a program's type and grew as much.
 
     Returns:
-        ``row`` itself where there is none, as for strings in a list.
+        ``row`` itself if there is none, as for strings in a list.
     """
     level = [row]
     while level:
@@ -413,11 +413,11 @@ def _first_of_program(
 def _keys(
     dump: ComparedDump, rules: Rules, tree: PathTree, chosen: Flags
 ) -> dict[int, int]:
-    """Values of the runtime, such as keys, that grew beside objects of the program.
+    """The runtime's values, such as keys, that grew beside the program's objects.
 
     Returns:
-        Rows of chosen paths, to that of the program's objects in the same container,
-        where at least as many came.
+        Rows of such paths, mapped to the path of the program's objects in the same
+        container, if it grew at least as much.
     """
     types = named(dump.runtime).type_classes(tree.name, rules.own)
     more = tree.object_count[:, -1] - tree.object_count[:, 0]
@@ -440,7 +440,7 @@ def _is_root(tree: PathTree) -> Flags:
 
 
 def _below(tree: PathTree, rows: Sequence[int]) -> dict[int, list[str]]:
-    """The types that grow below each path and because of it, the largest first."""
+    """The types that grow below each path because of it, the largest first."""
     found: dict[int, list[str]] = {}
     size, parent = tree.total_bytes[:, -1], tree.parent.tolist()
     for row in sorted(rows, key=lambda row: (-size[row], row)):
@@ -452,9 +452,9 @@ def _below(tree: PathTree, rows: Sequence[int]) -> dict[int, list[str]]:
 
 
 def _has_more(dumps: Sequence[ComparedDump], tree: PathTree, row: int) -> bool:
-    """Whether there are more objects of a type in every dump, wherever they are.
+    """Whether objects of the path's type became more in every dump, wherever they are.
 
-    Otherwise what seems to grow has been elsewhere before. Half of the growth is
+    Otherwise the objects that seem new were elsewhere before. Half of the growth is
     enough, for the type may be common.
     """
     key = normalised_type(tree.name[row])
@@ -469,7 +469,7 @@ def _has_more(dumps: Sequence[ComparedDump], tree: PathTree, row: int) -> bool:
 
 
 def _in_progress(tree: PathTree) -> Flags:
-    """Bool (G,): paths of objects at a stack or in the finalizer queue that change."""
+    """Bool (G,): changing paths of objects at a stack or in the finalizer queue."""
     roots = np.array([name in _IN_PROGRESS for name in tree.name], np.bool_)
     roots &= _is_root(tree)
     objects = tree.has_objects
@@ -539,20 +539,20 @@ def _named(dump: ComparedDump, pattern: str) -> list[TypeTotals]:
 
 
 _SAMPLE = 2000
-"""Objects of a path that are looked at."""
+"""Objects of a path that are looked at as examples."""
 
 
 def with_examples(
     findings: Sequence[Finding], tables: HeapTables
 ) -> tuple[list[Finding], list[str]]:
-    """The findings, those of growth with a path to one of the objects, and notes.
+    """Give findings of growth a path to one of their objects; return notes, too.
 
-    Growth of objects that the next collection frees, for only weak references lead to
-    them, is no finding but a note.
+    Growth of objects that only weak references lead to, and that the next collection
+    frees, becomes a note.
 
     Args:
-        findings: About the last dump.
-        tables: Of that dump, by which it was judged; with the path of each object.
+        findings: Findings about the last dump.
+        tables: Tables by which that dump was judged, with the path of each object.
     """
     grown = {one.fingerprint for one in findings if one.rule is Rule.GROWTH}
     if not grown:
@@ -584,7 +584,7 @@ def with_examples(
 
 
 def _sentence(finding: Finding, graph: HeapGraph, holder: Holder, kind: int) -> str:
-    """How the objects that grew are held, in the words of leak suspects."""
+    """What holds the objects that grew, in the words of leak suspects."""
     return Words(
         type_name=graph.type_names[kind],
         object_count=finding.counts[-1],
@@ -608,10 +608,10 @@ def _objects_on(
     keys = tables.type_paths["fingerprint"].to_list()
     found: dict[str, NDArray[np.int32]] = {}
     for path, (key, above) in enumerate(zip(keys, tree.parent.tolist(), strict=True)):
-        # The nodes and tables of a collection are on the same path, below it.
+        # Nodes and tables of a collection are on its path, too.
         if key in wanted and key not in found and keys[above] != key:
             on_path = (tree.row == path) & (metrics.root_distance > 0)
-            # Rows of paths that are left out are those of the nearest path above.
+            # Objects of paths that are left out have the row of the nearest path above.
             on_path &= graph.type_index == tree.type_index[path]
             rows = rows_where(on_path)
             at = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)

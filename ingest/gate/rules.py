@@ -37,10 +37,10 @@ class Budget:
     """A limit for what matches a glob.
 
     Attributes:
-        type: Glob over full or short names of types; or
-        path: over paths, as ``ingest check`` writes them.
+        type: Glob over full or short names of types; or ``None``.
+        path: Glob over paths, as ``ingest check`` writes them; or ``None``.
         max_instances: Reachable objects.
-        max_bytes: Of types their shallow size; of paths that of all below, too.
+        max_bytes: Shallow size; for a path, with everything below it.
     """
 
     type: str | None = None
@@ -51,16 +51,16 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is allowed.
+    """What a project allows.
 
     Attributes:
-        growth: Objects by which a path must grow in every dump to be a finding; 0 for
-            never.
-        growth_percent: The same in percent of what there was.
+        growth: Objects by which a path must grow in every dump to be a finding; 0 if
+            growth is never one.
+        growth_percent: The same, in percent of the objects before.
         suspects: Whether new leak suspects are findings.
         own: Globs of types that are the program's own.
-        expect: How many reachable instances a type has.
-        budgets: Limits.
+        expect: How many reachable instances a type must have.
+        budgets: Limits for types and paths.
     """
 
     growth: int = 5
@@ -76,7 +76,7 @@ def find_rules(folder: Path, chosen: Path | None = None) -> Rules:
 
     Args:
         folder: Where to look for one of `FILES`.
-        chosen: A file instead.
+        chosen: A file to read instead.
 
     Raises:
         IngestError: The file cannot be read, or a rule is unknown or wrong.
@@ -95,10 +95,10 @@ def find_rules(folder: Path, chosen: Path | None = None) -> Rules:
 
 
 def user_toml(path: Path) -> dict[str, Any]:
-    """The contents of a TOML file that must be there.
+    """The contents of a TOML file that must exist.
 
     Raises:
-        IngestError: it is not, or cannot be read.
+        IngestError: it does not exist, or cannot be read.
     """
     try:
         return read_toml(path)

@@ -1,16 +1,16 @@
 """Whether what grew in every dump grows like a leak, fills up, or only fluctuates.
 
 The same work leaks the same amount. So the steps of a leak, from one dump to the next,
-are alike; those of a population that fluctuates and happens to rise are not; those of
-one that approaches a bound shrink. A step is compared with the median of all of them,
+are alike. Those of a population that fluctuates and happens to rise are not, and those
+of one that approaches a bound shrink. A step is compared with the median of all steps,
 which one odd step does not move:
 
 - The smallest step must be at least 0.95 of the median with three dumps, 0.7 with four,
-  and 0.4 with five or more: the more dumps there are, the less can be chance.
-- Or the steps become larger, and there are half as many objects again as at first,
-  which is more than a cache of a steady program fluctuates by.
-- Steps that shrink from each to the next, the last to 0.9 of the first or less, are
-  those of what fills up.
+  and 0.4 with five or more: more dumps leave less to chance.
+- Or the steps become larger, and the last count is at least 1.5 times the first, which
+  is more than a cache of a steady program fluctuates by.
+- If every step is smaller than the one before, and the last is at most 0.9 of the
+  first, the population fills up.
 
 Measured by ``make bench-gate``.
 """
@@ -30,16 +30,16 @@ LEAST_ALIKE = {3: 0.95, 4: 0.7}
 """Smallest step as a share of the median step, by the number of dumps."""
 
 _LEAST_ALIKE = 0.4
-"""The same for more dumps than `LEAST_ALIKE` has."""
+"""The same for more dumps than the table has."""
 
 SHRINKS = 0.9
-"""Last step as a share of the first one, up to which a population fills up."""
+"""A population fills up if its last step is at most this share of the first."""
 
 RISES = 1.5
-"""Last count as a multiple of the first one, which no fluctuation explains."""
+"""No fluctuation explains a last count that is this multiple of the first."""
 
 SURE = 0.99
-"""The most that is said of what was only counted."""
+"""The highest confidence for what was only counted."""
 
 
 class Kind(Enum):
@@ -64,10 +64,10 @@ class Trend(NamedTuple):
 
 
 def trend_of(counts: Sequence[int]) -> Trend:
-    """How the number of some objects grew, which rose in every dump that has them.
+    """How a number of objects grew that rose in every dump.
 
     Args:
-        counts: Objects in each of two or more dumps. To appear is a step.
+        counts: Objects in each of two or more dumps. Appearing is a step.
     """
     first = next((at for at, count in enumerate(counts) if count), 0)
     told = counts[max(first - 1, 0) :]

@@ -9,7 +9,7 @@ from ingest.words.text import printable
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The dump of an answer.
+    """The dump that an answer is about.
 
     Attributes:
         dump: Its name; ``None`` if the query does not ask for one dump.
@@ -17,7 +17,7 @@ class About:
         loaded_count: Number of loaded dumps.
         is_newest: Whether it was loaded last.
         incomplete: Why it is not the whole heap; empty if nothing speaks against it.
-        file: What was opened, if the dump is not loaded; else empty.
+        file: The file that was opened, if the dump is not loaded; else empty.
     """
 
     dump: str | None

@@ -39,7 +39,7 @@ def by_rank(queries: Sequence[Query]) -> str:
 def _list(
     queries: Sequence[Query], aligned: Sequence[Query], *, with_group: bool = False
 ) -> str:
-    """Names, titles and required parameters; names as wide as those of ``aligned``."""
+    """Names, titles and required parameters; names are as wide as in ``aligned``."""
     widest = max(len(query.name) for query in aligned)
     room = max(width() - widest - 4, _NARROWEST_TITLE)
     lines = []

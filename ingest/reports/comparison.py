@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ingest.reports.comparison_words import Below
 
 SCHEMA_VERSION = 1
-"""Of the JSON: raised when a field changes its name or its meaning."""
+"""Version of the JSON: raised when a field changes its name or its meaning."""
 
 
 # ------------------------------------------------------------ text
@@ -48,7 +48,7 @@ def as_text(comparison: Comparison, by: Sequence[Dimension], top: int) -> str:
     Args:
         comparison: The comparison.
         by: Its dimensions to show.
-        top: The most entries of each.
+        top: The most entries of each dimension.
     """
     words = Wording(comparison)
     text = "".join(folded(printable(note), "") + "\n" for note in comparison.notes)
@@ -147,7 +147,7 @@ def _path_text(words: Wording, found: Difference) -> str:
 
 
 def _below_text(below: Sequence[Below]) -> str:
-    """Return the largest of what is below a path."""
+    """Return the largest groups of objects below a path."""
     texts = [
         f"{more(one.objects)} {one.name} ({more_bytes(one.size)})"
         for one in below[:MOST_BELOW]
@@ -198,7 +198,7 @@ def _growth_sentence(words: Wording, row: Difference) -> str:
 
 
 def _measure(row: Difference) -> Sequence[int]:
-    """Return what grew: objects, or bytes where there are as many."""
+    """Return what grew: objects, or bytes if there are as many objects."""
     if row.growth is not None and row.growth.objects_per_dump:
         return row.object_count
     return row.retained_bytes or row.shallow_bytes
@@ -214,7 +214,7 @@ def _what(words: Wording, row: Difference) -> str:
 
 
 def growth_answer(words: Wording, rows: Iterable[Difference]) -> Answer:
-    """Return a row for each of what grew in every dump."""
+    """Return a row for each thing that grew in every dump."""
     found: list[tuple[object, ...]] = []
     for row in rows:
         growth = row.growth
@@ -366,7 +366,7 @@ def _markdown_items(words: Wording, rows: Iterable[Difference]) -> Iterator[str]
 
 
 def as_rows(comparison: Comparison, by: Sequence[Dimension]) -> list[dict[str, object]]:
-    """Return everything that changed, one mapping each."""
+    """Return a mapping for each change."""
     return [_row(found) for one in by for found in comparison.of(one)]
 
 

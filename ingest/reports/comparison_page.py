@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 MOST_TILES = 3000
-"""Paths that a page draws, the largest ones."""
+"""The most paths that a page draws, the largest first."""
 
 Heads = tuple[tuple[str, bool], ...]
 
@@ -54,7 +54,7 @@ class PageTable:
         title: Heading.
         heads: Headings of the columns, each with whether it has numbers.
         rows: Cells.
-        nothing: What is said without rows.
+        nothing: Text if there are no rows.
         note: A sentence above the table.
     """
 
@@ -118,7 +118,7 @@ _HEADS: Heads = (
 
 
 def _name_first(row: Sequence[object]) -> tuple[str, ...]:
-    """The cells of a table, whose last column says what the row is about."""
+    """The row with its last cell first, which says what the row is about."""
     *figures, name = map(str, row)
     return (name, *figures)
 
@@ -210,7 +210,7 @@ def _chart(words: Wording) -> tuple[Chart | None, str]:
 
 
 MOST_PAIRS = 6
-"""Paths that are drawn, those that moved first."""
+"""The most paths that are drawn; moved paths come first."""
 
 _WIDTH = 430.0
 
@@ -221,8 +221,8 @@ class PathPair:
 
     Attributes:
         title: What changed.
-        sides: Of each of the two: the dump's name, and the drawing; ``None`` where the
-            dump does not have the path.
+        sides: For each dump its name and the drawing; ``None`` if the dump does not
+            have the path.
     """
 
     title: str
@@ -230,7 +230,7 @@ class PathPair:
 
 
 def path_pairs(words: Wording, top: int) -> list[PathPair]:
-    """The root paths that moved, and those on which objects accumulate."""
+    """The root paths that moved, and the paths on which objects accumulate."""
     by = Dimension.ROOT_PATH
     rows = [*moved_paths(words.comparison, by)[:top], *listed(words.comparison, by)]
     return [_pair(words, row) for row in rows[: min(top, MOST_PAIRS)]]
@@ -263,7 +263,7 @@ def _row(tree: PathTree, steps: Sequence[str]) -> int:
 
 
 def _drawn(words: Wording, tree: PathTree, row: int, dump: int) -> Picture | None:
-    """The steps of a path with the figures that they have in a dump."""
+    """The drawing of a path, with the figures of a dump."""
     if not tree.total_bytes[row, dump]:
         return None
     rows = list(_up(tree, row))[::-1]

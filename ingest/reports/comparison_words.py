@@ -32,17 +32,17 @@ _NOTHING = {
     Dimension.NAMESPACE: "No namespace has more or fewer reachable objects.",
 }
 HEADLINES = 3
-"""Paths on which most objects accumulate, which a comparison says first."""
+"""The most paths of growth that a comparison begins with."""
 
 MOST_BELOW = 4
-"""Types below a path that are named."""
+"""The most types below a path that are named."""
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ROOTS = "roots"
 
 
 def sparkline(values: Sequence[int]) -> str:
-    """Return a character for each value, as high as the value is large."""
+    """Return a character for each value, the higher the larger the value."""
     most = max([*values, 1])
     return "".join(_BARS[min(7, 8 * value // (most + 1))] for value in values)
 
@@ -59,12 +59,12 @@ def more_bytes(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """Objects of one type that came with those of a path.
+    """Objects of one type that were added with those of a path.
 
     Attributes:
         name: Short name of the type.
         objects: How many more.
-        size: Their bytes, how many more.
+        size: How many more bytes.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Wording:
 
         Args:
             by: The paths.
-            most: How many of them at most.
+            most: The most paths.
         """
         rows = [row for row in listed(self.comparison, by) if row.more_objects > 0]
         return [
@@ -148,7 +148,7 @@ class Wording:
         ]
 
     def headlines(self) -> list[str]:
-        """What a comparison says first: the suspects that grew, and other paths."""
+        """The first sentences of a comparison: suspects that grew, and other paths."""
         first = self.comparison.dumps[0].name
         suspects = [
             one
@@ -171,7 +171,7 @@ class Wording:
         return found[:HEADLINES]
 
     def paths_grown(self) -> list[str]:
-        """The paths that grew most, or that none did."""
+        """The paths that grew most, or a sentence that none did."""
         by, first = Dimension.DOMINATOR_PATH, self.comparison.dumps[0].name
         found = [text for _, text in self.grown(by, HEADLINES)]
         if self.comparison.is_complete:
@@ -187,7 +187,7 @@ class Wording:
 
 
 def nothing(comparison: Comparison, by: Dimension) -> str:
-    """What is said where nothing is listed in a dimension."""
+    """The text for a dimension in which nothing is listed."""
     return _NOTHING[by] if comparison.is_complete else _NOT_KNOWN
 
 
@@ -200,7 +200,7 @@ def _children(rows: Iterable[Difference]) -> dict[str, list[Difference]]:
 
 
 def listed(comparison: Comparison, by: Dimension) -> list[Difference]:
-    """What a report lists in one dimension, the largest growth first."""
+    """The entries that a report lists in a dimension, the largest growth first."""
     rows = comparison.of(by)
     if by in (Dimension.DOMINATOR_PATH, Dimension.ROOT_PATH):
         return [row for row in rows if row.is_topmost]
@@ -212,12 +212,12 @@ def listed(comparison: Comparison, by: Dimension) -> list[Difference]:
 
 
 def moved_paths(comparison: Comparison, by: Dimension) -> list[Difference]:
-    """Paths that went while one with as many objects came."""
+    """Paths that disappeared while one with as many objects appeared."""
     return [row for row in comparison.of(by) if row.moved_to]
 
 
 def gone_paths(comparison: Comparison, by: Dimension) -> list[Difference]:
-    """Paths that went, without those that continue one of them."""
+    """Paths that disappeared, without those below another such path."""
     gone = {row.key: row for row in comparison.of(by) if row.change is Change.GONE}
     return sorted(
         (row for row in gone.values() if row.parent not in gone),

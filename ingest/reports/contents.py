@@ -1,4 +1,4 @@
-"""What the tiles of many small objects hold: opened by type, instead of left out."""
+"""Tiles of many small objects, divided by type instead of left out."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from ingest.words.text import Captions
 
 CONTENTS = "dominated-types"
-"""The query that tells what an object dominates, merged by type."""
+"""The query for what an object dominates, merged by type."""
 
 _LEAST_SHARE = 0.005
-"""Of the heap, that is left out below a tile from which on it is opened."""
+"""A tile is opened if this share of the heap is left out below it."""
 
 _MOST_OPENED = 12
 _MOST_OBJECTS = 1_000_000
-"""Objects below all tiles that are opened together; the query looks at each."""
+"""The most objects below all opened tiles; the query looks at each."""
 
 _LARGE_SHARE = 0.02
-"""Of the heap, from which on an object stays a tile of its own among small ones."""
+"""An object with this share of the heap keeps its own tile among small ones."""
 
 
 def to_open(answer: Answer, total_bytes: int, most: int) -> list[str]:
-    """Addresses of the objects whose small children are to be asked for by type.
+    """Addresses of the objects whose tiles are opened.
 
     Args:
         answer: Rows of ``dominator-treemap``.
         total_bytes: Bytes of the heap.
-        most: Tiles that are drawn at most.
+        most: The most tiles to draw.
     """
     tiles = listed_tiles(answer, most)
     missing = [tile.total_bytes - tile.own_bytes for tile in tiles]
@@ -47,7 +47,7 @@ def to_open(answer: Answer, total_bytes: int, most: int) -> list[str]:
         tile = tiles[place]
         if missing[place] < _LEAST_SHARE * total_bytes or len(found) == _MOST_OPENED:
             break
-        # The address of a linked list is that of its first object alone.
+        # The tile of a linked list has the address of its first object only.
         if tile.own_count == 1 and (tile.total_count or 0) <= budget:
             found.append(tile.address)
             budget -= tile.total_count or 0

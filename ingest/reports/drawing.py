@@ -31,7 +31,7 @@ class Box:
         detail: Second line.
         kind: ``root``, ``object``, ``dominator``, ``subject`` or ``gap``.
         full: Full text, for the tooltip.
-        run: Adjacent boxes with equal values can be folded into one.
+        run: Adjacent boxes with equal ``run`` can be folded into one.
         address: Address of the object; empty for other boxes.
     """
 
@@ -45,7 +45,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Boxes, and the label of each arrow from one box to another; it may be empty."""
+    """Boxes, and the labels of arrows between them, which may be empty."""
 
     boxes: list[Box]
     arrows: dict[tuple[int, int], str]
@@ -124,11 +124,11 @@ def paths_of_type(rows: Iterable[Mapping[str, object]], captions: Captions) -> N
 
 
 def _root(name: str) -> Box:
-    """Make the box of a root: the static field, if it is one, above the kind."""
+    """Make the box of a root: its static field, if any, above its kind."""
     kind, _, static = name.partition(" root ")
     if not static:
         return Box(name, "root", "root", printable(name))
-    # A declaring type is short already; a field alone can have its library.
+    # The declaring type is short already; a field alone may name its library.
     in_type = static.removeprefix("in ")
     title = in_type if in_type != static else caption_of(static)
     return Box(title, f"{kind} root", "root", printable(name))
@@ -144,7 +144,7 @@ def _object(
 
 
 def folded(network: Network) -> Network:
-    """Fold long runs of one type, and runs of any type if still too deep."""
+    """Fold long runs of one type, then of any types if the network is too deep."""
     network = _fold(network, lambda box: box.run, ends=1)
     depth = max(layers(len(network.boxes), list(network.arrows)), default=0)
     if depth >= MOST_LAYERS:

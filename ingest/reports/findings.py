@@ -1,13 +1,13 @@
-"""What the gate found, in all forms that it is written in.
+"""The findings of the gate, in all their output formats.
 
 JUnit XML has a test for each rule and each finding.
 
-Source: the form that Jenkins, GitLab and others read; it has no standard. The schema of
-the Jenkins xUnit plugin is the strictest in use.
+Source: the format that Jenkins, GitLab and others read, which has no standard. The
+strictest schema in use is that of the Jenkins xUnit plugin.
 
 SARIF 2.1.0 is for code scanning. A leak has no line of source. Its place is the
-baseline, where it can be accepted: the same file in every run. Its path through the
-heap is a logical location. Services match results of two runs by
+baseline, where it can be accepted, and which is the same file in every run. Its path
+through the heap is a logical location. Services match results of two runs by
 ``partialFingerprints``.
 
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 
 JSON_VERSION = 1
-"""Of `as_json`: changes if a member or its meaning changes."""
+"""Version of `as_json`: raised if a member or its meaning changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What there is to report.
+    """The result of a check, to be reported.
 
     Attributes:
-        judged: What was found in which dumps.
-        compared: The same against the baseline.
+        judged: The findings, and the dumps.
+        compared: The findings compared with the baseline.
         baseline: The baseline's file; empty if there is none.
         strict: Whether entries of the baseline that are not found are an error.
         allow_incomplete: Whether incomplete dumps may be judged.
@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def is_clean(self) -> bool:
-        """Whether the gate is open."""
+        """Whether the check passes."""
         return (
             self.is_conclusive
             and not self.compared.new
@@ -114,7 +114,7 @@ def _dumps(verdict: Verdict) -> list[str]:
 
 
 def as_text(verdict: Verdict) -> str:
-    """For a terminal."""
+    """The verdict for a terminal."""
     text = "".join(folded(printable(line), "") for line in verdict.judged.incomplete)
     text += "\n" * bool(text)
     text += folded(verdict.headline, "")
@@ -139,7 +139,7 @@ def as_text(verdict: Verdict) -> str:
 
 
 def as_markdown(verdict: Verdict) -> str:
-    """A comment of a pull request."""
+    """The verdict as a comment for a pull request."""
     mark = "✅" if verdict.is_clean else "❌"
     lines = [f"### {mark} Heap check: {markdown_text(verdict.headline)}", ""]
     for line in verdict.judged.incomplete:
@@ -167,7 +167,7 @@ def as_markdown(verdict: Verdict) -> str:
 
 
 def as_json(verdict: Verdict) -> str:
-    """For programs; see `JSON_VERSION`."""
+    """The verdict for programs; see `JSON_VERSION`."""
     facts = {
         "schema": "heaproots-check",
         "version": JSON_VERSION,
@@ -211,7 +211,7 @@ def _fact(finding: Finding) -> dict[str, object]:
 
 
 def as_annotations(verdict: Verdict) -> str:
-    """Workflow commands of GitHub, which mark the run.
+    """Workflow commands of GitHub that annotate the run.
 
     Source: GitHub, "Workflow commands for GitHub Actions".
     """
@@ -231,7 +231,7 @@ def as_annotations(verdict: Verdict) -> str:
 
 
 def _data(text: str) -> str:
-    """Text of a workflow command; nothing in it begins another command."""
+    """Escape text of a workflow command, so that it cannot begin another command."""
     text = printable(text).replace("%", "%25")
     return text.replace("\r", "%0D").replace("\n", "%0A")
 
@@ -306,7 +306,7 @@ _KEY = "heapPath/v1"
 
 
 def as_sarif(verdict: Verdict) -> str:
-    """The log file of one run; known findings are suppressed ones."""
+    """The SARIF log of one run; known findings are suppressed."""
     rules = [
         {
             "id": rule.value,

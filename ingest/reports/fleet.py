@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Answers = Sequence[tuple[FleetQuestion, Answer]]
 
 _BELOW = ("example", "dump")
-"""Columns that are too wide for a table: a list below it has them."""
+"""Columns that are too wide for a table, and are listed below it."""
 _LEFT_OUT = ("fingerprint", *_BELOW)
 _MOST_EXAMPLES = 3
 _ONLY_IF_ANY = "failures"
@@ -38,10 +38,10 @@ MORE = "and more; --limit lists more of them"
 
 @dataclass(frozen=True, slots=True)
 class FleetReport:
-    """What is reported.
+    """The content of a report.
 
     Attributes:
-        folder: Of the fleet.
+        folder: Folder of the fleet.
         answers: The questions, and their answers.
         loadable: Addresses of examples that can be loaded without their files.
         cut: Names of questions that have more rows.
@@ -53,13 +53,13 @@ class FleetReport:
     cut: frozenset[str] = frozenset()
 
     def told(self) -> Answers:
-        """What is shown: all but questions that are told only if they have rows."""
+        """The answers to show, without those left out when they have no rows."""
         return [(q, a) for q, a in self.answers if a.rows or q.name != _ONLY_IF_ANY]
 
     def headlines(self) -> list[str]:
-        """What leaks in most dumps, what holds it, and how it grows: a line each.
+        """A line for each of the most frequent leaks: what holds it, how it grows.
 
-        The sentence is that of the dump in which the leak retains most.
+        The sentence is from the dump in which the leak retains most.
         """
         answers = {asked.name: answer.dicts() for asked, answer in self.answers}
         rates = {
@@ -78,7 +78,7 @@ class FleetReport:
         return found or [_NO_LEAKS]
 
     def examples(self, asked: FleetQuestion, answer: Answer) -> list[tuple[str, str]]:
-        """A sentence, and the command that loads the example, of the first rows."""
+        """For the first rows, a sentence and the command that loads the example."""
         if not asked.has_example:
             return []
         found = []
@@ -136,7 +136,7 @@ def _title(text: str, line: str) -> str:
 
 
 def shown(answer: Answer) -> Answer:
-    """Columns for people: sizes with units, lists in a line."""
+    """The answer for people: sizes with units, lists in a line."""
     left_out = {*_LEFT_OUT, *(["program"] if "leak" in answer.columns else [])}
     columns = tuple(name for name in answer.columns if name not in left_out)
     rows = tuple(tuple(_value(name, row) for name in columns) for row in answer.dicts())
@@ -144,7 +144,7 @@ def shown(answer: Answer) -> Answer:
 
 
 def _with_program(row: Mapping[str, object], text: object) -> str:
-    """Text about a program, after its name if it has a label that tells it."""
+    """Text about a program, preceded by its name if a label has it."""
     program = row["program"]
     return str(text) if program == NO_PROGRAM else f"{program}: {text}"
 

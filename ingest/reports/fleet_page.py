@@ -31,14 +31,14 @@ class FleetSection:
     """One question on the page.
 
     Attributes:
-        name: Of the question, and id of its section.
+        name: Name of the question, and id of its section.
         title: Heading.
         note: How to read the answer.
         sql: The question.
-        columns: Of the table.
+        columns: Columns of the table.
         rows: Cells.
-        examples: A sentence each, and the command that loads the dump.
-        more: What is said of further rows; empty if there are none.
+        examples: Sentences, each with the command that loads the dump.
+        more: Text about further rows; empty if there are none.
     """
 
     name: str
@@ -55,9 +55,9 @@ def fleet_page(report: FleetReport, totals: dict[str, int]) -> str:
     """Render the page.
 
     Args:
-        report: What is reported.
-        totals: Numbers of dumps, programs, versions, hosts, of incomplete dumps and
-            of failed files.
+        report: The content of the report.
+        totals: Numbers of dumps, programs, versions, hosts, incomplete dumps and failed
+            files.
     """
     sections = []
     for asked, answer in report.told():
@@ -90,7 +90,7 @@ def fleet_page(report: FleetReport, totals: dict[str, int]) -> str:
 
 
 def _cells(table: Answer, rows: Sequence[dict[str, object]]) -> list[list[Cell]]:
-    """The cells of a table: the text that is shown, and the number behind it."""
+    """The cells of a table, with text to show and number to sort by."""
     numbers = {
         name: [value for row in rows if isinstance(value := row.get(name), int | float)]
         for name in table.columns

@@ -1,8 +1,8 @@
-"""What grew since earlier dumps of a program: said before the suspects of the last one.
+"""What grew since earlier dumps of a program, reported before the last one's suspects.
 
-Growth proves more than size does: suspects that grew come first, and those that did
-not have that as a doubt. What grew is what the gate finds (`ingest.gate.findings`), so
-that what fluctuates, fills up or is in progress is not said to grow.
+Growth proves more than size: suspects that grew come first, and lack of growth is a
+doubt about the others. The gate decides what grew (`ingest.gate.findings`), so that
+growth does not include what fluctuates, fills up or is in progress.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ingest.compare.dumps import ComparedDump
 
 _FEWEST_PERCENT = 2
-"""Of the first number: fewer more objects in a second dump are as many."""
+"""A number of objects that rises by less than this share counts as equal."""
 
 
 _UNLIKE_A_LEAK = {
@@ -41,7 +41,7 @@ _UNLIKE_A_LEAK = {
 def growth_facts(
     dumps: Sequence[ComparedDump], own: Sequence[str] = ()
 ) -> dict[str, object]:
-    """What grew from the first dump to the last one.
+    """What grew from the first dump to the last.
 
     Args:
         dumps: Two or more, in the order in which they were taken.
@@ -84,7 +84,7 @@ def _no_growth(dumps: Sequence[ComparedDump]) -> str:
 def by_growth(
     suspects: Sequence[Mapping[str, object]], dumps: Sequence[ComparedDump]
 ) -> list[dict[str, object]]:
-    """Suspects of the last dump, those first whose type has most more objects' bytes.
+    """Suspects of the last dump, sorted by how much they grew.
 
     Args:
         suspects: As `ingest.reports.suspects.of_heap` returns them.
@@ -102,7 +102,7 @@ def by_growth(
             which, text = _told(counts, held, dumps[0].name)
             row[which] = [*cast("list[str]", suspect[which]), text]
             if which == "doubts":
-                # Nothing says that it must go: no advice to remove what is needed.
+                # It may be needed, so no advice to remove it.
                 row |= {"advice": "", "cut_step": None}
             grew = counts[-1] - counts[0] if which == "signs" else 0
         each = cast("int", suspect["bytes"]) / max(cast("int", suspect["count"]), 1)
@@ -111,15 +111,15 @@ def by_growth(
 
 
 def _told(counts: Sequence[int], held: tuple[int, int], first: str) -> tuple[str, str]:
-    """Whether the numbers of a suspect speak for a leak, and in which words.
+    """A sign and a doubt that follow from a suspect's numbers; one is empty.
 
     Args:
         counts: Objects of its type in each dump.
-        held: Those that the suspect has in the first, 0 where it is none, and the last.
+        held: Objects of the suspect in the first dump, 0 without it, and in the last.
         first: Name of the first dump.
     """
     grew, text = counts[-1] - counts[0], ""
-    if grew > 0 and held[0] >= held[1]:  # they are elsewhere, as texts are
+    if grew > 0 and held[0] >= held[1]:  # new ones are elsewhere, as texts often are
         text = f"No more of them are held there than in {first}"
         return "doubts", f"{text}: {series(held)}."
     if grew > 0 and 100 * grew < _FEWEST_PERCENT * counts[0]:
@@ -140,7 +140,7 @@ def growth_title(facts: Mapping[str, object]) -> str:
 
 
 def growth_lines(facts: Mapping[str, object]) -> list[str]:
-    """Notes on the dumps, and what grew, a sentence each."""
+    """Notes on the dumps, then a sentence for each path that grew."""
     return [
         *cast("list[str]", facts["notes"]),
         *cast("list[str]", facts["headlines"]),
@@ -156,10 +156,10 @@ def growth_text(facts: Mapping[str, object]) -> str:
 
 
 def growth_step(dumps: Sequence[str]) -> NextStep:
-    """What to do next, once there are several dumps.
+    """What to do next if there are several dumps.
 
     Args:
-        dumps: Their paths, or the names of loaded dumps.
+        dumps: Paths of dumps, or names of loaded dumps.
     """
     if len(dumps) < FEWEST_DUMPS:
         return NextStep(

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 MOST_TILES = 3000
-"""Tiles of objects that a page carries."""
+"""The most tiles of objects on a page."""
 
 SHORTEST_RUN = 4
-"""Fewest objects to fold, each the only child of its type of the one before."""
+"""Fewest objects of a run: each is the only child of its type of the one before."""
 
 FEWEST_ALIKE = 4
 """Fewest siblings of one type that become one tile."""
@@ -35,15 +35,15 @@ class Tile:
         label: Name to show.
         type_name: Full type name; empty if it has none.
         namespace: Namespace of the type.
-        total_bytes: Size of it and everything below it, bytes.
-        own_bytes: Size of it alone, bytes.
+        total_bytes: Size of the tile and everything below it, bytes.
+        own_bytes: Size of the tile alone, bytes.
         total_count: Objects in ``total_bytes``; ``None`` if unknown.
         own_count: Objects in ``own_bytes``.
         address: Address of the object, or of the first one of a run.
         is_rest: Whether it stands for everything left out below its parent.
         value: Start of the text or name stored in the object.
         generation: Generation of the object, if known.
-        object_count: Objects it is drawn for, without those below it.
+        object_count: Objects that the tile stands for, without those below it.
     """
 
     parent: int
@@ -89,7 +89,7 @@ def listed_tiles(answer: Answer, most: int) -> list[Tile]:
 
     Args:
         answer: Rows of the query.
-        most: How many objects at most; the largest stay.
+        most: The most objects; the largest stay.
     """
     places: dict[object, int] = {None: 0}
     tiles = [whole_heap(0)]
@@ -125,8 +125,8 @@ def dominator_tiles(
     Args:
         tiles: As `listed_tiles` makes them.
         top: The root of the tree.
-        by_type: The same tree merged by type, which names the types of what is left
-            out where a path of types has only one object.
+        by_type: The same tree merged by type. It names the types of what is left out
+            where only one object has a path of types.
     """
     tiles = [top, *tiles[1:]]
     return with_rests([*tiles, *_left_out(tiles, by_type)])
@@ -144,7 +144,7 @@ def merged_tiles(answer: Answer) -> list[Tile]:
             tiles.append(whole_heap(total_bytes, total_count))
             continue
         name = str(row["type"])
-        # Only objects have types, and only kinds of roots have none of those.
+        # Only groups of objects have types; kinds of roots have none.
         is_type = cast("int", row["object_count"]) > 0
         tiles.append(
             Tile(
@@ -171,8 +171,8 @@ def runs(parents: Sequence[int], types: Sequence[str]) -> tuple[list[int], list[
         types: Type of each vertex.
 
     Returns:
-        For each vertex the first one of its run, and how long the run is: 1 for a
-        vertex that is in no run of at least `SHORTEST_RUN`.
+        For each vertex the first one of its run, and the length of the run; 1 if the
+        run is shorter than `SHORTEST_RUN`.
     """
     alike: dict[tuple[int, str], int] = {}
     for parent, name in zip(parents[1:], types[1:], strict=True):
@@ -223,7 +223,7 @@ def _without_runs(tiles: list[Tile]) -> list[Tile]:
 def _left_out(tiles: Sequence[Tile], by_type: Sequence[Tile]) -> list[Tile]:
     """Return leaves for the objects left out below tiles, one for each type.
 
-    Only below the top, and below objects that are the only one of their path of types.
+    They are below the top, or below an object that alone has its path of types.
     """
     paths = {
         (tile.parent, tile.type_name): place
@@ -363,7 +363,7 @@ class _Line:
 def tree_text(tiles: Sequence[Tile], indent: str = "  ") -> str:
     """Draw the largest tiles of a tree; bars and percentages are shares of the root.
 
-    Of more than two siblings of one type the largest is a line, the others another.
+    If more than two siblings have one type, the others share a line after the largest.
     """
     total = tiles[0].total_bytes
     children: list[list[int]] = [[] for _ in tiles]
@@ -413,7 +413,7 @@ def _lines(tiles: Sequence[Tile], places: Sequence[int]) -> list[_Line]:
 
 def _drawn(line: _Line, total: int, depth: int) -> Iterator[str]:
     """Yield the lines below ``line``."""
-    # Sorted again: a line for siblings can be larger than one found before it.
+    # Sorted again, since a line for siblings can be larger than the line before it.
     for below in sorted(line.below, key=lambda entry: -entry.total_bytes):
         share = below.total_bytes / total
         step = "  " * min(depth - 1, _DEEPEST_INDENT) + "└ " if depth else ""

@@ -39,7 +39,7 @@ class QuerySource:
 
 
 def digest(script: bytes) -> str:
-    """Return the digest of a script in the form of a content security policy."""
+    """Return the digest of a script, as a content security policy spells it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}"
 
 
@@ -49,7 +49,7 @@ def _asset(name: str) -> str:
 
 
 def _shown(value: object) -> object:
-    """Escape control and right-to-left characters of a value in ``{{ }}``."""
+    """Escape control and right-to-left characters of a value in a template."""
     from markupsafe import Markup
 
     if isinstance(value, str) and not isinstance(value, Markup):
@@ -79,8 +79,8 @@ def render(template: str, **values: object) -> str:
 
     Args:
         template: File name of the template.
-        values: Variables of the template. ``file`` is what was opened, if the dump is
-            not loaded.
+        values: Variables of the template. ``file`` is the file that was opened, if the
+            dump is not loaded.
     """
     from markupsafe import Markup
 

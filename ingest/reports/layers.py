@@ -128,7 +128,7 @@ def _place(
     widths: list[float],
     gap: float,
 ) -> list[float]:
-    """Return x positions, as close to the neighbours above and below as possible."""
+    """Return x positions as close as possible to the neighbours above and below."""
     x = [0.0] * len(widths)
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0

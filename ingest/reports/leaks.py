@@ -76,18 +76,18 @@ _IF_ANY = (
     ("estimated objects", "estimated_count"),
     ("estimated bytes", "estimated_bytes"),
 )
-"""Figures that only some formats have: objects that only soft or weak references hold,
-objects of the runtime itself, bytes outside the heap, estimates for a sample."""
+"""Figures of some formats only: objects that only soft or weak references hold, objects
+of the runtime itself, bytes outside the heap, estimates for a sample."""
 
 
 def origin(dump: dict[str, object]) -> list[str]:
-    """Return the file, the format, and the producer if the dump names it."""
+    """Return the file, the format, and the producer, if recorded."""
     values = (dump[name] for name in ("source", "format", "producer"))
     return [str(value) for value in values if value]
 
 
 def notes_of(dump: dict[str, object]) -> list[str]:
-    """Return the sentences about the whole heap that come first."""
+    """Return the sentences about the whole heap."""
     names = "object_count shallow_bytes reachable_count reachable_bytes metadata_bytes"
     figures = (cast("int", dump[name] or 0) for name in names.split())
     return notes(*figures, incomplete=cast("str | None", dump["incomplete"]))
@@ -103,7 +103,7 @@ def next_of(
     Args:
         dump: A row of the query ``dump``.
         growth: What grew since an earlier dump; ``None`` if there is none.
-        file: What was opened, if the dump is not loaded; else empty.
+        file: The file that was opened, if the dump is not loaded; else empty.
     """
     incomplete = cast("str | None", dump["incomplete"])
     if growth is not None and not incomplete:
@@ -146,7 +146,7 @@ def as_text(
         suspects: The suspects, in the order in which to list them.
         growth: What grew since an earlier dump; ``None`` if there is none.
         contents: Answers of `ingest.reports.contents.CONTENTS`, by address.
-        file: What was opened, if the dump is not loaded; else empty.
+        file: The file that was opened, if the dump is not loaded; else empty.
     """
     (dump,) = answers["dump"].dicts()
     title = f"Leak report of {printable(str(dump['name']))}"

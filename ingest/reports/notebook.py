@@ -1,4 +1,4 @@
-"""Pages as cells of a notebook: the same drawing, in a frame of its own."""
+"""Pages as cells of a notebook, each in its own frame."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from html import escape
 
 
 def framed(page: str, height: int) -> str:
-    """A page in an ``iframe``, which loads nothing and keeps its styles to itself.
+    """A page in an ``iframe``, which loads nothing and contains its styles.
 
     Args:
         page: A whole page of this tool.
-        height: Of the cell, in pixels.
+        height: Height of the cell, in pixels.
     """
     return (
         '<iframe sandbox="allow-scripts" loading="lazy" title="heaproots" '

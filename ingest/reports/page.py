@@ -6,8 +6,8 @@ security policy of the page allows only the scripts whose digests it lists.
 
 Links of a page from the names of objects and types to their rows.
 
-A link carries the name itself, so that the script of the page can also offer the tile
-of the object or type and the command that shows what keeps it alive.
+A link carries the name itself. So the script can also offer the tile of the object or
+type, and the command that shows what keeps it alive.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class SuspectSection:
     """A leak suspect on the page.
 
     Attributes:
-        reasons: Why it is listed and what speaks against it, with a label each.
+        reasons: Why it is listed and what speaks against it, each with a label.
         suspect: As in `ingest.reports.suspects.of_rows`.
-        contents: What most of the bytes are: count and type, and their size.
+        contents: Types that have most of the bytes: count and type, and their size.
         path: Its path, with the place to cut.
         picture: The drawing of its root paths, if there are any.
         paths: The root paths as text.
@@ -126,9 +126,9 @@ def report_page(
     """Render the page.
 
     Args:
-        answers: Answers of `report_queries`, by query. Parts whose queries are left out
-            are too; ``dump`` cannot be.
-        paths: Answers of `suspect_paths`, in their order.
+        answers: Answers of `report_queries`, by query. A part is left out with its
+            query; ``dump`` is required.
+        paths: Answers of `suspect_paths`, in the same order.
         sources: The queries of ``answers``, by name.
         path_sources: The queries of ``paths``.
         loaded_at: When the dump was loaded, in ISO 8601.
@@ -197,7 +197,7 @@ def _rows(answers: Mapping[str, Answer], query: str) -> list[dict[str, object]]:
 def _by_growth(
     sections: Sequence[SuspectSection], compared: Sequence[ComparedDump]
 ) -> list[SuspectSection]:
-    """The suspects, those first that grew, with what that says for or against them."""
+    """The suspects, sorted by growth, with what growth says about them."""
     places = {one.suspect["fingerprint"]: one for one in sections}
     return [
         replace(places[row["fingerprint"]], suspect=row, reasons=reasons(row))
@@ -312,7 +312,7 @@ class Chart:
 
     @property
     def has_counts(self) -> bool:
-        """Whether it is known how many objects are in a tile."""
+        """Whether the number of objects in a tile is known."""
         return any(tile.total_count is not None for tile in self.tiles)
 
     def data(self) -> str:
@@ -437,15 +437,15 @@ def timeline(collections: Answer) -> str:
 
 
 OBJECTS, TYPES = "retained-objects", "type-histogram"
-"""Queries of the tables whose rows links lead to."""
+"""Queries of the tables to whose rows links lead."""
 
 _ADDRESS = re.compile(r"(?<!\S)0x[0-9a-f]+\b")
-"""An address after a space; in the name of a lambda there is another number."""
+"""An address after a space; other hexadecimal numbers are parts of names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where the names of a page lead to.
+    """The places to which names on a page lead.
 
     Attributes:
         sections: Ids of sections for names without a row, by kind of name.
@@ -461,7 +461,7 @@ class Links:
         Args:
             kind: ``object`` or ``type``.
             section: Id of the section of the table.
-            names: Addresses or full names of types, a row each.
+            names: An address or a full name of a type for each row.
         """
         self.sections[kind] = section
         for number, name in enumerate(names, start=1):

@@ -29,7 +29,7 @@ class Brief:
 
 
 OWNERS = "Threads or isolates"
-"""What has roots of its own, in a title before the runtime is known."""
+"""The owners of roots, in a title before the runtime is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Panel:
         note: How to read the table.
         empty: Text if there are no rows; without it the panel is left out.
         is_long: Whether the table can be sorted and filtered.
-        brief: The table in the text report; ``None`` if it is only on the page.
-        least_rows: Fewer rows say nothing, and the panel is left out.
+        brief: The table in the text report; ``None`` if only the page has it.
+        least_rows: With fewer rows the panel is left out.
     """
 
     query: str

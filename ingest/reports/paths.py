@@ -23,7 +23,7 @@ class PathLine:
     """One line of a path.
 
     Attributes:
-        number: Of its step, the root being 0; ``None`` for a fold.
+        number: Number of the step, 0 for the root; ``None`` for a fold.
         text: The step, or what is folded.
         is_cut: Whether it is the step to cut off.
     """
@@ -41,7 +41,7 @@ def path_lines(steps: Sequence[str], cut_step: int | None = None) -> list[PathLi
 
     Args:
         steps: A root, then objects.
-        cut_step: The step to mark as the one to cut off; ``None`` for none.
+        cut_step: The step to mark as the place to cut; ``None`` for none.
     """
     marked = list(steps)
     if cut_step is not None and cut_step < len(marked):
@@ -71,7 +71,7 @@ def path_text(steps: Sequence[str], cut_step: int | None = None) -> str:
 
 
 def paths_text(paths: Sequence[Sequence[str]]) -> str:
-    """Return paths to one object, each without the trunk that it shares with the last.
+    """Return paths to one object, each without the beginning it shares with the last.
 
     Args:
         paths: Paths, each a root, then objects.
@@ -83,7 +83,7 @@ def paths_text(paths: Sequence[Sequence[str]]) -> str:
         while shared < min(len(path), len(before)) and path[shared] == before[shared]:
             shared += 1
         lines = path_text(path).splitlines(keepends=True)
-        # A path whose runs are folded is short; it is written out.
+        # A path with folded runs is short, so it is written in full.
         if shared >= _TRUNK and len(lines) == len(path):
             as_above = f"{f'0-{shared - 1}':>6}  as above, down to {path[shared - 1]}"
             lines[:shared] = [f"{printable(as_above)}\n"]
@@ -95,8 +95,8 @@ def paths_text(paths: Sequence[Sequence[str]]) -> str:
 def graph_path_steps(path: GraphPath) -> list[str]:
     """Return a path of the graph as steps for `path_text`.
 
-    The node of the dump, above all roots, is left out. A relationship that holds no
-    object is named, and one that leads to the step before it has an arrow.
+    The node of the dump, above all roots, is left out. Relationships that do not hold
+    an object are named; one that leads back to the previous step has an arrow.
     """
     nodes = cast("list[Mapping[str, object]]", path[::2])
     links = cast("list[Mapping[str, object]]", path[1::2])
@@ -117,7 +117,7 @@ _HOLDING = ("HAS_ROOT", "REFERENCES")
 
 
 def _node_text(node: Mapping[str, object]) -> str:
-    """What a node is called, as in the answers of the library."""
+    """The name of a node, as in the answers of the library."""
     (label, *_) = cast("list[str]", node["labels"]) or [""]
     if label == "Object":
         text = f"{node.get('type_name')} {node.get('address')}"

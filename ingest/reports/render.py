@@ -70,12 +70,12 @@ def width() -> int:
 
 
 def folded(text: str, indent: str = "  ", hanging: str = "") -> str:
-    """Wrap ``text`` to the width of the terminal, and commands in brackets never.
+    """Wrap ``text`` to the width of the terminal, but not commands in brackets.
 
     Args:
         text: One paragraph.
         indent: Before each line.
-        hanging: After that, before each line but the first.
+        hanging: Further indent of each line but the first.
     """
     lines = textwrap.fill(
         _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text),
@@ -94,7 +94,7 @@ _NO_BREAK = "\0"
 
 _NARROWEST_TEXT, _SHORT_TEXT = 16, 24
 _PIECE = re.compile(r"[^-._/\\:$,;\s]*[-._/\\:$,;\s]*")
-"""Of a name, with what it may be broken after."""
+"""A part of a name, with the characters after which it may be broken."""
 
 _BETWEEN = 2
 
@@ -123,7 +123,7 @@ def table_text(
         max(len(text) for text in [head, *(row[at] for row in cells)])
         for at, head in enumerate(heads)
     ]
-    # Dates and other short texts first, then names: headings of numbers can be wrapped.
+    # Dates and other short texts first, then names; headings of numbers can wrap.
     texts = [at for at, is_number in enumerate(numeric) if not is_number]
     for chosen in (
         [at for at in texts if wanted[at] <= _SHORT_TEXT],
@@ -184,7 +184,7 @@ def _grid(
 
 
 def _folded_name(text: str, width: int) -> str:
-    """Break a text between the parts of its names, where it must be broken."""
+    """Break a text, if necessary, between the parts of its names."""
     if len(text) <= width:
         return text
     lines = [""]
@@ -193,7 +193,7 @@ def _folded_name(text: str, width: int) -> str:
             lines[-1] += piece
         elif len(piece) <= width:
             lines.append(piece)
-        else:  # it is broken anywhere
+        else:  # break it anywhere
             lines[-1] += piece
     return "\n".join(line.rstrip() for line in lines)
 
@@ -223,7 +223,7 @@ def write_table(answer: Answer) -> None:
 
 
 def _with_paths(answer: Answer) -> str:
-    """Format each row as a block: its other columns, and its paths drawn."""
+    """Format each row as a block: its paths drawn, after its other columns."""
     blocks = []
     for row in answer.dicts():
         paths = {k: v for k, v in row.items() if isinstance(v, GraphPath)}
@@ -263,13 +263,13 @@ def write_rows(rows: Iterable[dict[str, object]]) -> None:
 def write_csv(answer: Answer) -> None:
     """Write a header and one line per row; lists and maps as JSON.
 
-    A spreadsheet computes nothing of it: see `for_spreadsheet`.
+    Spreadsheets do not evaluate it: see `for_spreadsheet`.
     """
     _write_csv(answer, for_spreadsheet)
 
 
 def write_csv_raw(answer: Answer) -> None:
-    """Write the same for programs, which compute nothing."""
+    """Write the same for programs, which evaluate nothing."""
     _write_csv(answer, str)
 
 
@@ -333,8 +333,8 @@ def write_answer(
 
     Args:
         answer: The answer.
-        form: How. CSV and lines of JSON are rows only.
-        about: The dump it is about, which is said first.
+        form: The format. CSV and lines of JSON have only rows.
+        about: The dump that it is about, which is named first.
         why_empty: Why there are no rows, if that is known.
         bound: Where the answer may have been cut. With rows only, this and
             ``why_empty`` go to standard error.
@@ -370,7 +370,7 @@ _ROWS_ONLY = (OutputFormat.CSV, OutputFormat.CSV_RAW, OutputFormat.JSONL)
 
 
 def write_notes(why_empty: str | None, bound: str | None) -> None:
-    """Write to standard error what formats of rows only have no place for."""
+    """Write notes to standard error, for formats that have only rows."""
     if why_empty is not None:
         sys.stderr.write(f"note: no rows: {why_empty}\n")
     if bound is not None:

@@ -25,12 +25,12 @@ UNREACHABLE = (
 
 
 def liveness(policy: object) -> str:
-    """Which references hold what they refer to, by ``strength_policy`` of the dump."""
+    """A sentence on which references hold, by the dump's ``strength_policy``."""
     return _MAT if policy == "mat" else _STRONGEST
 
 
 def retention(policy: object) -> str:
-    """As `liveness`; and what retained sizes are."""
+    """The same, and what retained sizes are."""
     return f"{liveness(policy)} {RETENTION}"
 
 
@@ -199,7 +199,7 @@ def report_queries(*, page: bool) -> dict[str, dict[str, str]]:
     """Return the queries of the report with their parameters, by name.
 
     Args:
-        page: For the HTML page, which has more and longer tables than the text.
+        page: Whether for the HTML page, which has more and longer tables than the text.
     """
     queries: dict[str, dict[str, str]] = {"dump": {}, "leak-suspects": {"limit": "10"}}
     if page:

@@ -1,4 +1,4 @@
-"""What allocated most of the objects that a dump has, where it records that."""
+"""The sites that allocated most of a dump's objects, if it records them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
 
 _SITES, _CALLERS = 5, 3
-"""Sites, and functions of the stack of each, that are shown; the innermost first."""
+"""Sites that are shown, and innermost functions of each one's stack."""
 
 _LEAST_SHARE = 0.01
 _FOLDER = re.compile(r" \([^()]*\)$")
@@ -27,9 +27,9 @@ _FOLDER = re.compile(r" \([^()]*\)$")
 def largest_sites(
     graph: HeapGraph, metrics: HeapMetrics, top: int
 ) -> list[dict[str, object]]:
-    """The sites with most bytes of reachable objects; none where none are recorded.
+    """The sites with most bytes of reachable objects; empty if none are recorded.
 
-    A dump of a heap whose objects move is not traced back for it.
+    Objects that collections have moved are not traced back for this.
     """
     made = None if graph.history is None else graph.history.allocations
     if made is None or graph.history is None or graph.history.collections:
@@ -61,7 +61,7 @@ def largest_sites(
 
 
 def sites_text(found: Mapping[str, object]) -> str:
-    """The sites as a table with a title; empty where none are recorded."""
+    """The sites as a table with a title; empty if none are recorded."""
     sites = cast("list[dict[str, object]]", found["allocation_sites"])
     if not sites:
         return ""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _BLOCK = 1 << 16
-"""Objects of which the largest are looked for at a time."""
+"""Objects in a slice, in which the largest are searched."""
 
 
 def facts(
@@ -189,8 +189,8 @@ def facts_text(
     """The summary as text.
 
     Args:
-        found: From `facts`, and what grew.
-        captions: Of the types.
+        found: Result of `facts`, with what grew.
+        captions: Short names of the types.
         dumps: The dumps as the user named them; the last one is summarized.
     """
     out: list[str] = []
@@ -261,7 +261,7 @@ def facts_text(
 def first_answer(
     dump: str, graph: HeapGraph, metrics: HeapMetrics, findings: Findings
 ) -> str:
-    """What there is to say about a heap before it is in the database, as text."""
+    """A first summary of a heap that is not in the database yet, as text."""
     text = (
         f"{printable(PurePath(dump).name)}: {metrics.reachable_count:,} of "
         f"{graph.object_count:,} objects are reachable, "
@@ -283,7 +283,7 @@ def first_answer(
 
 
 def _suspects_text(found: Mapping[str, object], dumps: Sequence[str]) -> str:
-    """What there is to say about the heap before any figure."""
+    """The suspects and what grew, which precede all figures."""
     text = ""
     names = "objects shallow_bytes reachable_objects reachable_bytes metadata_bytes"
     figures = [cast("int", found[name]) for name in names.split()]

@@ -59,7 +59,7 @@ def of_heap(graph: HeapGraph, suspects: Iterable[Suspect]) -> list[dict[str, obj
 def of_rows(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     """Rows of the query ``leak-suspects`` in the form of `of_heap`.
 
-    Suspects of a dump that an earlier version has loaded have no words, and are left
+    Suspects of dumps that an earlier version has loaded have no sentences, and are left
     out.
     """
     return [
@@ -87,7 +87,7 @@ def of_rows(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
 
 
 def no_suspects(incomplete: str | None) -> str:
-    """What is said where there are none.
+    """The text if there are no suspects.
 
     Args:
         incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
@@ -106,8 +106,8 @@ def notes(
 ) -> list[str]:
     """Sentences about the whole heap that come before the suspects.
 
-    That part of it is garbage is not concluded from an incomplete dump, which may lack
-    what refers to that.
+    An incomplete dump does not tell how much is garbage, for it may lack the references
+    to it.
     """
     found = []
     if incomplete:
@@ -133,7 +133,7 @@ _ONLY_SIZE = "Its size. Nothing else in the dump tells whether it is a leak or n
 
 
 def reasons(suspect: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Why a suspect is listed, and what speaks against it: a label and a text each."""
+    """Why a suspect is listed and what speaks against it, as labels and texts."""
     signs = cast("list[str]", suspect["signs"])
     doubts = cast("list[str]", suspect["doubts"])
     found = []
@@ -149,7 +149,7 @@ class NextStep(NamedTuple):
 
     Attributes:
         text: A sentence.
-        command: What it ends with, to be pasted; empty if there is none.
+        command: The command that ends it, to be pasted; empty if there is none.
     """
 
     text: str
@@ -161,12 +161,12 @@ class NextStep(NamedTuple):
 
 
 def next_step(format_name: str, incomplete: str | None, dump: str) -> NextStep:
-    """What to do after one dump, which cannot prove a leak.
+    """What to do next, since one dump cannot prove a leak.
 
     Args:
         format_name: Name of the format of the dump.
         incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
-        dump: Its path, or the name of the loaded dump.
+        dump: Path of the dump, or name of the loaded dump.
     """
     how = capture_command(format_name)
     if incomplete and incomplete.endswith(NOT_CONTAINED) and writer_limit(format_name):
@@ -191,7 +191,7 @@ SMALLER = (
 
 
 def smaller_text(smaller: Sequence[Mapping[str, object]]) -> str:
-    """What there is besides the suspects, for a terminal; empty if nothing.
+    """Groups besides the suspects, for a terminal; empty if there are none.
 
     Args:
         smaller: As `of_heap` returns them.

@@ -32,7 +32,7 @@ TYPE_QUERIES = (
 )
 
 EXAMPLE = "k-shortest-root-paths"
-"""Asked for the first of ``objects-of-type``, whose path has fields."""
+"""The query of an example path with fields, for the first instance."""
 
 
 def source(query: str) -> str:
@@ -41,7 +41,7 @@ def source(query: str) -> str:
 
 
 def why_object(address: str, answers: dict[str, Answer]) -> str:
-    """Describe the objects of an address; each domain can have one."""
+    """Describe the objects at an address; each domain can have one."""
     parts = []
     for row in answers["object"].dicts():
         parts.append(_facts_of(address, row))
@@ -163,7 +163,7 @@ def _referrers(row: dict[str, object], referrers: Answer, domain: object) -> str
 def _paths_of_type(answers: Mapping[str, Answer]) -> str:
     """The paths of all instances, and an example with fields.
 
-    A dump that an earlier version has loaded has paths of the largest instances only.
+    A dump that an earlier version has loaded has only paths of the largest instances.
     """
     answer = answers["instances-by-root-path"]
     rows = answer.dicts()
@@ -214,7 +214,7 @@ def _instances(row: dict[str, object]) -> str:
 
 
 def type_figures(answers: Mapping[str, Answer]) -> list[tuple[str, str]]:
-    """What all instances of a type are and retain, in words."""
+    """Count and sizes of all instances of a type, in words."""
     rows = answers["type-totals"].dicts()
 
     def total(column: str) -> int:

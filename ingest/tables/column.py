@@ -69,13 +69,13 @@ class Column:
 
     Attributes:
         name: Snake case, the unit last.
-        dtype: Its type. 32 bits are enough for what no heap has more of.
+        dtype: Its type. 32 bits suffice for numbers that no heap exceeds.
         meaning: One line.
         source: Takes the heap and returns the values of all rows (an array, a series
             or a sequence), or a function that returns those of a slice. It returns
             ``None`` where the heap does not have the column. Rows beyond the last
             value are null. ``None`` instead of a source: the load fills it in.
-        absent: The value that means "none", null in the table and no property in the
+        absent: The value that means "none": null in the table, no property in the
             graph. ``None``: the source leaves it out itself.
         is_property: Whether it becomes a property; else it is a row number or a flag
             that decides on nodes and relationships.
@@ -107,7 +107,7 @@ class Table:
         rows: Takes the heap and returns the number of rows.
         columns: In order; the first one of a table of nodes is its row number.
         of_nodes: Whether its rows are nodes; else its properties are those of the
-            relationships that its rows are.
+            relationships that its rows become.
     """
 
     name: str
@@ -144,11 +144,11 @@ class Label:
     Attributes:
         table: The table whose rows are its nodes; ``None`` for Dump.
         own: Properties that are not in the table.
-        unique: Properties that are unique each for itself, and have a constraint. Keys
-            are unique by the way they are made: a constraint would look each one up
-            while it is written, and read the whole store once more after a bulk load.
+        unique: Properties with a constraint, each unique for itself. Keys have none,
+            although they are unique: a constraint would look each one up while it is
+            written, and read the whole store once more after a bulk load.
         indexes: Range indexes besides that of the key, each a tuple of properties.
-            Each is populated in full after a bulk load, so there are few.
+            A bulk load populates each in full, so there are few.
     """
 
     name: str
@@ -204,7 +204,7 @@ class Link:
     """One relationship type from a dump to a later one of the same process.
 
     Attributes:
-        label: Of the nodes at both ends.
+        label: Label of the nodes at both ends.
     """
 
     name: str

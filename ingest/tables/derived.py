@@ -1,8 +1,8 @@
 """What the columns of a heap's tables are computed from.
 
 `ingest.tables.schema` names the columns and takes each from here, from the graph or
-from the metrics. What is large is computed for a slice of rows at a time; what is
-small, or needed for every slice, once.
+from the metrics. Large columns are computed for a slice of rows at a time; those that
+are small, or needed for every slice, once.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class HeapColumns:
         roots: Columns of the roots.
         own: Globs of types that are the program's own, for the leak suspects.
         path_limit: The most groups of each merged tree.
-        trees: The merged trees that there are, by their names in the graph.
-        path_rows: Whether these have the row of each object.
+        trees: The merged trees, by their names in the graph.
+        path_rows: Whether ``trees`` have the row of each object.
     """
 
     graph: HeapGraph
@@ -159,11 +159,11 @@ class HeapColumns:
         return most_connected(self.graph, metrics.strength, metrics.root_distance)
 
     def referrer_count(self, rows: slice) -> pl.Series:
-        """References to objects, of those with the most."""
+        """How many references lead to each object; null but for those with the most."""
         return self._counts(self._most_connected[0], rows)
 
     def reference_count(self, rows: slice) -> pl.Series:
-        """References from objects, of those with the most."""
+        """How many references each object has; null but for those with the most."""
         return self._counts(self._most_connected[1], rows)
 
     def _counts(self, most: Counted, rows: slice) -> pl.Series:
@@ -213,7 +213,7 @@ class HeapColumns:
 
     @property
     def external_name(self) -> Slices | None:
-        """What those bytes are."""
+        """Names of the kinds of those bytes."""
         external = self.graph.external
         if external is None:
             return None
@@ -248,7 +248,7 @@ class HeapColumns:
 
     @cached_property
     def type_fields(self) -> pl.Series | None:
-        """Of each type the fields through which its instances refer, in their order."""
+        """The fields of each type that hold its instances' references, in order."""
         graph, types = self.graph, len(self.graph.type_names)
         if graph.ref_field is None:
             return None
@@ -270,7 +270,7 @@ class HeapColumns:
 
     @cached_property
     def value_kinds(self) -> pl.Series:
-        """What the instances of each type hold, by the first one that holds any."""
+        """The kind of value in each type's instances, from the first that has one."""
         graph = self.graph
         kinds = np.full(len(graph.type_names), -1, np.int32)
         if graph.values is not None:
@@ -290,9 +290,9 @@ class HeapColumns:
 
     @cached_property
     def top_addresses(self) -> pl.Series:
-        """Of each type's instances that only the roots dominate, the largest's.
+        """Address of each type's largest instance that no other object dominates.
 
-        Of equals the first one's in the dump; null where there is none.
+        The first of equal ones in the dump; null where there is none.
         """
         graph, metrics = self.graph, self.metrics
         rows = np.flatnonzero((metrics.dominator == ROOT) & (graph.type_index >= 0))
@@ -357,7 +357,7 @@ class HeapColumns:
         return np.asarray(reachable[order])
 
     def dominator(self, rows: slice) -> NDArray[np.int32]:
-        """int32: dominators of those."""
+        """int32: the dominators of `dominated` objects."""
         return np.asarray(self.metrics.dominator[self.dominated[rows]])
 
     # ------------------------------------------------------------ analysis
@@ -441,11 +441,11 @@ class HeapColumns:
     def _group_names(
         tree: MergedTree, names: Sequence[str], of_roles: Mapping[Role, str]
     ) -> list[str]:
-        """Names of types, or those of kinds and roles of roots.
+        """Names of types, or of kinds and roles of roots.
 
         Args:
             tree: The tree.
-            names: Of all types, then of placeholders.
+            names: Names of all types, then of placeholders.
             of_roles: Names of the types of roles.
         """
         found = []

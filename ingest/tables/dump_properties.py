@@ -1,6 +1,6 @@
 """Properties of the Dump node: one row each.
 
-Those that an export tells too are its table `EXPORTED`, which has one row.
+An export has some of them too, in its table `EXPORTED` of one row.
 """
 
 from __future__ import annotations
@@ -146,12 +146,12 @@ EXPORTED = Table(
     tuple(column for column in DUMP_PROPERTIES if column.name not in _OF_STORE),
     of_nodes=False,
 )
-"""What an export tells of its dump as a whole. Its row is made of what the heap and
-whoever exports it know: see `dump_row`."""
+"""What an export tells about its dump as a whole. `dump_row` makes its row of what the
+heap knows and what the exporting command knows."""
 
 
 def dump_row(properties: Mapping[str, object]) -> pl.DataFrame:
-    """The row of `EXPORTED`; null is what is not among the properties."""
+    """The row of `EXPORTED`; columns that are not among the properties are null."""
     import polars as pl
 
     schema = EXPORTED.schema

@@ -1,4 +1,4 @@
-"""Estimates of the heap that a sampled dump was taken of, in objects and bytes."""
+"""Estimates of the heap behind a sampled dump, in objects and bytes."""
 
 from __future__ import annotations
 

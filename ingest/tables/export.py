@@ -62,10 +62,10 @@ def export(
         tables: The dump.
         folder: Where to; made if it is not there.
         kind: What to write.
-        version: Of Neo4j, for the commands that import.
-        about: Properties of the Dump node that the tables do not know.
-        force: Whether the folder may have files in it; those of the same names are
-            replaced.
+        version: Version of Neo4j in the commands that import.
+        about: Further properties of the Dump node.
+        force: Whether the folder may have files in it; those with the names of new
+            files are replaced.
         progress: Receives the rows of each table.
 
     Returns:
@@ -121,11 +121,11 @@ def _for_neo4j_admin(
 def _complete_or_not(
     folder: Path, kind: ExportFormat, export_id: str, *, force: bool
 ) -> Iterator[Path]:
-    """A folder beside ``folder``, whose files come to it when all are written.
+    """A folder beside ``folder``; its files are moved there when all are written.
 
-    A new folder appears at once. One that is there may have files of others, so that
-    files are replaced one by one: without those that say that it is whole, which are
-    removed first and come last.
+    A new folder appears at once. An existing one may have other files, so its files are
+    replaced one by one. Those that say that the export is whole are removed first and
+    written last.
     """
     place = folder.resolve()
     try:
@@ -165,7 +165,7 @@ def _replace_files(part: Path, place: Path, kind: ExportFormat) -> None:
 
 @contextmanager
 def _part_of(place: Path) -> Iterator[Path]:
-    """A new folder beside ``place``, locked until the block ends, or the process."""
+    """A new folder beside ``place``, locked until the block or the process ends."""
     part = place.with_name(f".{place.name}-{secrets.token_hex(4)}.part")
     with temporary_folder(part), ExitStack() as stack:
         with suppress(OSError):
@@ -174,7 +174,7 @@ def _part_of(place: Path) -> Iterator[Path]:
 
 
 def _remove_abandoned(place: Path) -> None:
-    """Remove what exports into a folder have left that were killed."""
+    """Remove what killed exports into a folder have left."""
     pattern = re.compile(re.escape(f".{place.name}-") + r"[0-9a-f]{8}\.part")
     for path in place.parent.iterdir():
         if pattern.fullmatch(path.name) and path.is_dir():
@@ -205,8 +205,8 @@ def import_markdown(version: str, written: Counts) -> str:
     """How to import what ``--for neo4j-admin`` has written.
 
     Args:
-        version: Of Neo4j.
-        written: What the importer must find.
+        version: Version of Neo4j.
+        written: Nodes and relationships that the importer must find.
     """
     nodes, links = sum(written.nodes.values()), sum(written.relationships.values())
     imported = f"neo4j-admin database import full neo4j @{ARGUMENTS}"

@@ -1,4 +1,4 @@
-"""What a dump can be exported as, as the command line names it."""
+"""Formats of exported dumps, as the command line names them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The graph of a fleet: labels and relationships, one row for each property.
 
-It is beside the graphs of loaded dumps, and shares no label with them. A node is found
-by its key, so that writing a fleet once more writes nothing twice.
+It is beside the graphs of loaded dumps, and shares no label with them. A key identifies
+each node, so writing a fleet again writes nothing twice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FleetLabel:
 
 @dataclass(frozen=True, slots=True)
 class FleetRelationship:
-    """A relationship type, of which there is one at most between two nodes."""
+    """A relationship type; two nodes have at most one relationship of it."""
 
     name: str
     start: str
@@ -51,8 +51,8 @@ class FleetFrames:
     """All graphs of fleets in a store, as tables.
 
     Attributes:
-        nodes: By label: a column for each property, times as text.
-        relationships: By type: ``start`` and ``end``, the keys of both ends; then a
+        nodes: By label: a column for each property; times are text.
+        relationships: By type: ``start`` and ``end``, the keys of both ends, then a
             column for each property.
     """
 

@@ -2,8 +2,8 @@
 
 Rows refer to rows of other tables by number, counted from 0 in the order of the
 dump. `ingest.tables.schema` declares the columns and what they become in the graph. A
-table is made slice by slice, and of each slice only the columns that are asked for, so
-that no heap is in memory twice.
+table is made slice by slice, with only the columns that are asked for, so that no heap
+is in memory twice.
 """
 
 from __future__ import annotations

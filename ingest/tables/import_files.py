@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
 _LINE_END = r"[\r\n]"
 _BUFFER_CHARS = 4 << 20
-"""The importer's own: it reads that much of each file before it begins, which with four
-times as much takes a second, and cannot read a row that is longer."""
+"""Characters that the importer reads of each file before it begins, by default. Four
+times as much takes it a second. It cannot read a row that is longer."""
 _ROW_CHARS = 1 << 20
-"""More than what is no text takes in a row."""
+"""More characters than a row takes without its texts."""
 _TEXTS = pl.List(pl.String)
 
 
@@ -68,7 +68,7 @@ class DumpToImport:
 
     Attributes:
         number: Its number.
-        properties: Of its Dump node; dates as text.
+        properties: Properties of its Dump node; dates are text.
         tables: The heap.
     """
 
@@ -84,15 +84,15 @@ def write_import_files(
     *,
     fleet: FleetFrames | None = None,
 ) -> list[str]:
-    """Write one header a label and relationship, and one file of each a dump.
+    """Write a header for each label and relationship, and a file of each for each dump.
 
-    What no dump has is left out: columns, labels and relationships.
+    Columns, labels and relationships that no dump has are left out.
 
     Args:
         folder: An empty folder.
         dumps: All that the new store will have.
         progress: Receives the files written.
-        fleet: Graphs of fleets that it will have too.
+        fleet: Graphs of fleets that the new store will have too.
 
     Returns:
         The importer's arguments; the paths in them start in ``folder``.
@@ -118,7 +118,7 @@ def write_import_files(
 
 
 class _Files(NamedTuple):
-    """The files of some rows: those of one line each, and those of several lines."""
+    """The files of some rows: one for rows of one line, one for rows of several."""
 
     plain: Path | None
     several: Path | None
@@ -148,11 +148,11 @@ class _FolderWriter:
 
     @property
     def buffer_chars(self) -> int:
-        """Room for the longest row that was written, also if it were all quotes."""
+        """Characters of the longest row written, even if all of them were quotes."""
         return max(_BUFFER_CHARS, 2 * self._longest_bytes + _ROW_CHARS)
 
     def multiline_arguments(self) -> list[str]:
-        """The arguments that name the files whose texts have line ends."""
+        """The arguments that name the files with line ends in texts."""
         if not self._several:
             return []
         names = ",".join(path.name for path in self._several)
@@ -271,7 +271,7 @@ class _FolderWriter:
 
     @cached_property
     def _before(self) -> list[list[tuple[int, tuple[str, ...]]]]:
-        """Of each dump those of its process before it, and what tells their objects."""
+        """For each dump, the earlier ones of its process, and columns of shared ids."""
         moments = [_moment(dump) for dump in self._dumps]
         found: list[list[tuple[int, tuple[str, ...]]]] = [[] for _ in moments]
         for at, other in permutations(range(len(moments)), 2):
@@ -301,10 +301,10 @@ class _FolderWriter:
         self._name(argument, name, header, paths)
 
     def _write(self, name: str, frame: pl.LazyFrame) -> _Files:
-        """Write rows without a header; those of several lines to a file of their own.
+        """Write rows without a header; rows of several lines get a file of their own.
 
-        Rows of several lines are read by one thread, and each file of them takes the
-        importer half a second to open.
+        The importer reads rows of several lines with one thread, and takes half a
+        second to open each such file.
         """
         schema = frame.collect_schema()
         texts = [key for key in schema if schema[key] in (pl.String, _TEXTS)]
@@ -335,7 +335,7 @@ class _FolderWriter:
     def _name(
         self, argument: str, name: str, header: list[str], files: Sequence[_Files]
     ) -> None:
-        """Name files to the importer, which takes its time for each argument."""
+        """Name files to the importer in few arguments: each one costs it time."""
         plain = [each.plain for each in files if each.plain is not None]
         several = [each.several for each in files if each.several is not None]
         self._several += several

@@ -1,10 +1,10 @@
-"""Which files of a folder belong together: one export, complete and unchanged.
+"""Which files of a folder are one export, complete and unchanged.
 
 An export over another one replaces files one by one. If it is killed meanwhile, the
 folder has tables of two dumps. So a manifest names the files of an export. It is
-removed before the first one is replaced, and comes after the last one; each Parquet
-file has the id of its export too. What reads tables refuses a folder that does not
-agree with its manifest.
+removed before the first file is replaced, and written after the last one. Each Parquet
+file has the id of its export, too. A folder that does not agree with its manifest is
+refused.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ingest.tables.export_format import ExportFormat
 
 TABLES_VERSION = 1
-"""Of the tables as files. A later version may add columns that can be absent, and
-tables without rows; anything else needs a higher number, and a way to read the last
-one. Files without a number are of version 0."""
+"""Version of the tables as files. A later version may add columns that can be absent,
+and tables without rows; any other change needs a higher number, and code that reads the
+version before. Files without a number have version 0."""
 
 EXPORT_KEY = "heaproots.export"
 """Where a Parquet file has the id of its export."""
@@ -50,10 +50,10 @@ def write_manifest(folder: Path, kind: ExportFormat, export_id: str) -> None:
 
 
 def check_manifest(folder: Path, kind: ExportFormat) -> None:
-    """Make sure that a folder has one export as it was written.
+    """Make sure that a folder has one unchanged export.
 
     Raises:
-        DumpError: it has not, or a newer version of heaproots has written it.
+        DumpError: it does not, or a newer version of heaproots has written it.
     """
     path = folder / manifest_name(kind)
     try:
@@ -85,7 +85,7 @@ def check_manifest(folder: Path, kind: ExportFormat) -> None:
 
 
 def _fault(path: Path, size: int, export_id: str) -> str:
-    """Why a file is not that of the export; empty if it is."""
+    """Why a file is not the one that the export wrote; empty if it is."""
     try:
         found = export_id
         if path.suffix == _PARQUET:

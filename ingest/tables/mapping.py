@@ -43,7 +43,7 @@ class Tables(Protocol):
         """Rows ``begin`` to ``end`` of a table; all columns if none are named."""
 
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
-        """A table, to be streamed."""
+        """A table that can be streamed."""
 
     def absent(self, name: str) -> frozenset[str]:
         """Columns of a table that this heap does not have: null in every row."""
@@ -56,7 +56,7 @@ class DumpTables(Tables, Protocol):
         """Properties of the Dump node that follow from the heap."""
 
     def close(self) -> None:
-        """Free what they are made of; no table can be made any more."""
+        """Free what the tables are made of; no table can be made any more."""
 
 
 def node_columns(
@@ -65,7 +65,7 @@ def node_columns(
     """The properties of a label's nodes, in the order of the schema.
 
     Args:
-        label: Any but Dump; to be selected from its table.
+        label: Any label but Dump.
         number: The dump's number.
         absent: Properties to leave out.
     """
@@ -106,7 +106,7 @@ def relationships(relation: Relationship, frame: Frame) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Nodes by label and relationships by type; none of which there is none."""
+    """Nodes by label, and relationships by type; kinds without any are left out."""
 
     nodes: dict[str, int] = field(default_factory=dict)
     relationships: dict[str, int] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class Counts:
         )
 
     def __le__(self, other: Counts) -> bool:
-        """Whether of each label and type there are as many in ``other``, or more."""
+        """Whether ``other`` has at least as many of each label and type."""
         pairs = (self.nodes, other.nodes), (self.relationships, other.relationships)
         return all(
             count <= more.get(name, 0)
@@ -138,12 +138,12 @@ def _sum(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
 
 
 def entity_estimate(tables: Tables) -> int:
-    """Nodes and relationships that a dump will be in the graph, about."""
+    """Nodes and relationships that a dump becomes in the graph, about."""
     return 3 * tables.rows("objects") + tables.rows("references")
 
 
 def counts(tables: Tables) -> Counts:
-    """What a dump will be in the graph, its Dump node included."""
+    """Nodes and relationships that a dump becomes, its Dump node included."""
     found = Counts({"Dump": 1})
     for entry in LABELS:
         if entry.table is not None:
@@ -156,14 +156,14 @@ def counts(tables: Tables) -> Counts:
 
 
 def rows_by_size(tables: Tables, reachable_bytes: int) -> dict[str, list[int]]:
-    """Rows of `objects` by further label, those that retain most first.
+    """Rows of `objects` by further label; objects that retain most come first.
 
-    Each label of `SIZES` has at most `MAX_OF_A_SIZE` rows. `MOST` has all that retain
-    more than some size, which is such that they are at most `MAX_OF_MOST`.
+    Each label of `SIZES` has at most `MAX_OF_A_SIZE` rows. `MOST` has the objects that
+    retain more than some size, chosen so that there are at most `MAX_OF_MOST`.
 
     Args:
         tables: The dump.
-        reachable_bytes: Of the whole dump.
+        reachable_bytes: Reachable bytes of the whole dump.
     """
     row, retained = row_column(label("Object")), "retained_bytes"
     large = (

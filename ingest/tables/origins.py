@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BETWEEN_FRAMES = " < "
 _MAX_FRAMES, _MAX_NAME = 32, 200
-"""Frames of a stack that are stored, and characters of each: a log may have any."""
+"""Frames of a stack that are stored, and characters of each; logs may have more."""
 
 
 class OriginColumns:
@@ -46,7 +46,7 @@ class OriginColumns:
 
     @property
     def born_in_gc(self) -> Slices | None:
-        """The same, of objects that were allocated during the trace."""
+        """The same, but null for objects that were allocated before the trace."""
         origins = self._metrics.origins
         if origins is None:
             return None

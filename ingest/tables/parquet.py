@@ -2,9 +2,9 @@
 
 A bulk load makes a new store, and imports the dumps that are already loaded from these
 files. Each dump has a folder ``NUMBER-DIGEST`` with one Parquet file for each table and
-``counts.json``, which has the version of the tables too; the folder appears complete,
-or not at all. The files are those that ``ingest export --for parquet`` writes, without
-the columns that the heap does not have.
+``counts.json``, which has the version of the tables too. The folder appears complete,
+or not at all. The files are those that ``ingest export --for parquet`` writes; columns
+that the heap does not have are left out.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ _COUNTS = "counts.json"
 _PART = ".part"
 _STAGED = "staged-"
 _ABANDONED_S = 3600.0
-"""Nothing is written for so long by a process that still runs."""
+"""A process that writes nothing for so long has ended."""
 
 
 def require_columns(name: str, stored: Iterable[str]) -> None:
-    """Refuse a table that lacks what each dump has; null instead would be wrong.
+    """Refuse a table without a required column; nulls instead would be wrong.
 
     Args:
-        name: Of the table.
+        name: Name of the table.
         stored: Its columns.
 
     Raises:
-        DumpError: it does.
+        DumpError: a column is missing.
     """
     needed = {column.name for column in table(name).columns if not column.optional}
     if lost := needed.difference(stored):
@@ -90,14 +90,14 @@ class FileTables:
     def lazy(self, name: str, progress: Progress = silent) -> pl.LazyFrame:
         """A table, to be streamed from its file.
 
-        Columns that the file need not have are null, and a table that has no file
+        Optional columns that the file does not have are null; a table without a file
         has no rows.
 
         Raises:
             DumpError: the file lacks a column that each dump has.
         """
         del progress
-        # What the file says of itself is read once: rows are read one by one, too.
+        # The file's metadata is read once, for rows may be read one by one.
         if name not in self._frames:
             self._frames[name] = self._whole(name)
         return self._frames[name]
@@ -146,13 +146,13 @@ class StoredTables(FileTables):
         """Nodes and relationships of the dump in the graph.
 
         Raises:
-            StoreError: the file that tells it is damaged.
+            StoreError: the file with the counts is damaged.
         """
         found = self._recorded()
         return Counts(found["nodes"], found["relationships"])
 
     def _recorded(self) -> dict[str, Any]:
-        """What is told of stored tables.
+        """The content of the file with the counts.
 
         Raises:
             StoreError: the file is damaged.
@@ -166,10 +166,10 @@ class StoredTables(FileTables):
         return cast("dict[str, Any]", found)
 
     def fault(self) -> str | None:
-        """Why stored tables are not the whole dump; ``None`` where they are.
+        """Why stored tables are not the whole dump; ``None`` if they are.
 
-        Their last version, without a number, is whole if no table lacks a column that
-        each dump has.
+        Tables of the version before, which have no number, are whole if no table lacks
+        a required column.
         """
         try:
             found = self._recorded()
@@ -214,10 +214,10 @@ class StoredDumps:
 
     @contextmanager
     def staged(self) -> Iterator[Path]:
-        """A folder for the tables of a dump that has no number yet, see `put`.
+        """A folder for the tables of a dump that has no number yet; see `put`.
 
-        It is removed when the block ends unless it was put in its place, or by the next
-        call if this process is killed.
+        The folder is removed when the block ends, unless `put` has moved it. If this
+        process is killed, the next call removes it.
 
         Raises:
             OSError: the disk is full, or access is denied.
@@ -231,7 +231,7 @@ class StoredDumps:
             yield folder
 
     def put(self, staged: Path, number: int, sha256: str) -> StoredTables:
-        """Put a staged folder with `write_tables` in place of one with its number.
+        """Replace the folder of a number by a staged one, which `write_tables` filled.
 
         Raises:
             OSError: access is denied.
@@ -248,7 +248,7 @@ class StoredDumps:
         return sorted(path.name for path in self._folder.iterdir())
 
     def prune(self, listed: Iterable[str], dumps: Iterable[tuple[int, str]]) -> None:
-        """Remove the folders of dumps that no longer exist, but none that is staged.
+        """Remove the folders of dumps that no longer exist, but no staged one.
 
         Args:
             listed: From `listed`, called before the database was asked for its
@@ -303,9 +303,9 @@ def write_tables(folder: Path, tables: DumpTables, progress: Progress = silent) 
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder at once; another process may be doing the same.
+    """Remove a folder; another process may be doing the same.
 
-    Under its name it is never there in part, even if this is killed.
+    It is renamed first, so a part of it is never found, even if this is killed.
     """
     gone = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_PART}")
     try:
@@ -320,7 +320,7 @@ LIST_SEPARATOR = "\x1f"
 
 
 _ROW_GROUP_ROWS = 1 << 16
-"""Few enough that a slice of a file is read without decoding much more."""
+"""Few enough rows that reading a slice decodes little more than the slice."""
 
 
 def write_parquet(
@@ -331,7 +331,7 @@ def write_parquet(
     Args:
         frame: The table.
         path: The file.
-        export_id: Of the export that the file belongs to.
+        export_id: Id of the export that the file belongs to.
 
     Raises:
         OSError: it cannot be written.
@@ -373,9 +373,9 @@ def write_spreadsheet_csv(frame: pl.LazyFrame, path: Path) -> None:
 
 @contextmanager
 def as_os_errors() -> Iterator[None]:
-    """The system's errors by their number, which polars has in its texts only.
+    """Raise system errors with their number, which polars has only in its texts.
 
-    Where the end of a Parquet file does not fit on the disk, it leaves the number out.
+    Polars omits the number if the end of a Parquet file does not fit on the disk.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Tables of what objects lie in or come from, and of the trace: one row a column."""
+"""Tables of where objects are or come from, and of the trace; one row per column."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Which dumps are of one process, and by what their objects are the same.
+"""Which dumps are of one process, and which columns identify their objects.
 
-The dumps of one trace are, and their objects have what the moves of collections tell.
-Elsewhere ids may last as long as the process, as those of V8 do, but nothing tells of
-which process a file is: each numbers its objects from 1, and V8 numbers all anew once
-an inspector has disconnected. There the evidence decides, the same wherever it is asked
-for: of the ids that both dumps have, most must belong to objects of one type, and
-nearly all that are texts in both to the same text. Types alone do not tell: with Node
-20 two runs of one program had 58 to 99 % of them alike, and 79 to 85 % of their texts;
-two snapshots of one process had 100 % of both.
+Dumps of one trace are of one process, and the moves of collections identify their
+objects. In other formats ids may last as long as the process, as those of V8 do, but
+nothing in a file tells which process it is from: each process numbers its objects from
+1, and V8 numbers all anew once an inspector has disconnected. There the evidence
+decides, the same wherever it is asked for. Most ids that both dumps have must belong to
+objects of one type, and nearly all that belong to texts in both must belong to equal
+texts. Types alone prove nothing: two runs of one program with Node 20 agreed in 58 to
+99 % of the types and in 79 to 85 % of the texts; two snapshots of one process in 100 %.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LEAST_OF_TYPES, _LEAST_OF_TEXTS = 0.9, 0.98
-"""Shares that dumps of one process exceed."""
+"""Shares of equal types and texts that dumps of one process exceed."""
 
 _SAMPLED = 50_000
-"""Objects of the later dump that are looked at, about."""
+"""About how many objects of the later dump are compared."""
 
 BY_HISTORY, BY_ID = ("known_at", "known_since_gc"), ("address",)
-"""What is equal for the same object in dumps of one trace, and where ids last: columns
-of objects, the one with an index first."""
+"""Columns that are equal for the same object, in dumps of one trace and where ids last;
+the column with an index comes first."""
 
 
 class SharedIds(NamedTuple):
     """What two dumps have in common.
 
     Attributes:
-        ids: Lasting ids that are in both, of those looked at.
+        ids: Lasting ids that are in both, among those compared.
         types: How many of them belong to objects of one type.
         texts: How many of them belong to texts in both.
         equal_texts: How many of those are equal.
@@ -54,7 +54,7 @@ class SharedIds(NamedTuple):
 
 
 def sample_step(object_count: int) -> int:
-    """Of how many objects of the later dump, in its order, the first is looked at."""
+    """The step at which objects of the later dump are compared."""
     return max(1, object_count // _SAMPLED)
 
 
@@ -63,10 +63,10 @@ class Moment(NamedTuple):
 
     Attributes:
         runtime: Name of the runtime; empty if that is not known.
-        sha256: Of the file.
-        trace: The trace that it is of.
-        collection_number: When it was taken in that.
-        last_object_id: The highest id of its objects, which later ones exceed.
+        sha256: Digest of the file.
+        trace: The trace that it belongs to.
+        collection_number: Number of that trace's collection during which it was taken.
+        last_object_id: The highest id of its objects; those of later dumps exceed it.
         number: The dump's number, which decides between equals.
     """
 
@@ -78,7 +78,7 @@ class Moment(NamedTuple):
     number: int
 
     def is_in_trace_with(self, other: Moment) -> bool:
-        """Whether two dumps are of one trace, and not of one moment in it."""
+        """Whether two dumps are of one trace, but not of the same moment."""
         return (
             self.trace is not None
             and self.trace == other.trace
@@ -87,7 +87,7 @@ class Moment(NamedTuple):
         )
 
     def may_share_ids_with(self, other: Moment) -> bool:
-        """Whether ids of two dumps may be of one numbering."""
+        """Whether ids of two dumps may name the same objects."""
         return (
             None not in (self.last_object_id, other.last_object_id)
             and self.runtime == other.runtime
@@ -95,7 +95,7 @@ class Moment(NamedTuple):
         )
 
     def is_before(self, other: Moment) -> bool:
-        """Whether a dump is the earlier one of two that are of one process."""
+        """Whether this dump is earlier than another one of its process."""
         mine, others = (
             (one.collection_number or 0, one.last_object_id or 0, one.number)
             for one in (self, other)

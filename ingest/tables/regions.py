@@ -25,7 +25,7 @@ class Sums(NamedTuple):
     Attributes:
         object_count: int64 (P,). Objects of the dump.
         shallow_bytes: int64 (P,). Their bytes.
-        reachable_count: int64 (P,). Of those, the ones that a root reaches.
+        reachable_count: int64 (P,). Those that a root reaches.
         reachable_bytes: int64 (P,). Their bytes.
     """
 
@@ -72,7 +72,7 @@ class Regions:
 
     @cached_property
     def generations(self) -> Sums:
-        """By generation, of those that have objects."""
+        """Sums by generation, without those that have no objects."""
         known = self._graph.generation
         where = None if known is None else known.astype(np.int32)
         every = sums(self._graph, self._metrics, where, GENERATIONS)
@@ -80,7 +80,7 @@ class Regions:
 
     @property
     def next_collections(self) -> list[int | None]:
-        """Row of the collection after each; none after the last."""
+        """Row of the collection after each; ``None`` after the last."""
         count = len(self._graph.collections)
         return [*range(1, count), None][:count]
 

@@ -124,7 +124,7 @@ class RootSetColumns:
         return part
 
     def name(self, rows: slice) -> pl.Series:
-        """Names of roots; each combination of their parts is named once."""
+        """Names of roots; equal combinations of parts are named once."""
         graph = self._graph
         of = graph.root_kind[rows].astype(np.int64)
         first = np.empty(0, np.int64)
@@ -140,7 +140,7 @@ class RootSetColumns:
 
 
 _MOST_FRAMES = 1024
-"""Innermost frames of a stack that are shown; one of endless recursion has more."""
+"""Innermost frames of a stack that are shown; endless recursion has more."""
 
 
 def _stack_text(frames: Sequence[str], begin: int, end: int) -> str:

@@ -162,8 +162,8 @@ CONTINUED = Link(
     "a later dump of the same process, into which its objects are followed",
 )
 LINKS: tuple[Link, ...] = (SURVIVED, CONTINUED)
-"""They follow from the nodes, and belong to no dump: whatever writes or removes dumps
-makes or removes them too."""
+"""They follow from the nodes and belong to no dump: a command that writes or removes
+dumps makes or removes them, too."""
 
 NEXT = Link("NEXT", "Dump", "the next loaded dump of the same program")
 """Made by `ingest.database.links` whenever a dump is loaded or dropped."""
@@ -175,8 +175,8 @@ Browser can draw a label larger, but not a property. At most `MAX_OF_A_SIZE` eac
 MAX_OF_A_SIZE = 1000
 
 MOST, MAX_OF_MOST = "RetainsMost", 10_000
-"""Label of the objects that retain more than any other of their dump, and how many at
-most. The first answers need only them, and find them by a small index of their own."""
+"""Label of the objects that retain more than all others of their dump, and the most it
+can have. The first answers need only these, and find them by a small index."""
 
 
 def table(name: str) -> Table:
@@ -249,13 +249,13 @@ def _rows(columns: Sequence[Column], *, in_graph: bool = False) -> list[str]:
 def index_statements() -> dict[str, str]:
     """Cypher that makes each index, by its name; safe to run again.
 
-    Run in one transaction, they are populated in one scan of a full store.
+    In one transaction, one scan of a full store populates them all.
     """
     return needed_statements() | late_statements()
 
 
 def needed_statements() -> dict[str, str]:
-    """Those of `index_statements` with which dumps are claimed, written and removed."""
+    """The statements that claiming, writing and removing dumps needs."""
     keys = ((entry.name, (KEY.name,)) for entry in LABELS if entry.table is not None)
     own = (
         (e.name, columns) for e in LABELS if e.table is None for columns in e.indexes
@@ -264,7 +264,7 @@ def needed_statements() -> dict[str, str]:
 
 
 def late_statements() -> dict[str, str]:
-    """The others, which only queries need."""
+    """The statements that only queries need."""
     each = (
         (entry.name, columns)
         for entry in LABELS
@@ -276,10 +276,10 @@ def late_statements() -> dict[str, str]:
 
 
 def first_statements() -> dict[str, str]:
-    """Those of `index_statements` that a report needs at once.
+    """The statements that a report needs at once.
 
-    The others are of properties by which some other query finds objects sooner, or a
-    later command writes or removes them. They may be populated while a person reads
+    The other indexes are on properties by which another query finds objects sooner, or
+    a later command writes or removes them. They may be populated while a person reads
     the receipt.
     """
     later = {

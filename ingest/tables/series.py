@@ -32,7 +32,7 @@ def addresses(ids: NDArray[np.uint64]) -> pl.Series:
 
 
 def from_end(rows: NDArray[np.int32], count: int) -> NDArray[np.uint32]:
-    """Row -1 as the last of ``count``."""
+    """Rows in which -1 becomes the last of ``count``."""
     return np.where(rows < 0, count - 1, rows).astype(np.uint32)
 
 
@@ -43,7 +43,7 @@ def texts_of(rows: NDArray[np.int32], texts: Sequence[str | None]) -> pl.Series:
 
 
 def shared_texts(texts: Iterable[str]) -> pl.Series:
-    """Texts of which equal ones are in memory once."""
+    """A series that has each different text in memory once."""
     all_of_them = list(texts)
     place = {text: row for row, text in enumerate(dict.fromkeys(all_of_them))}
     known = pl.Series(list(place), dtype=pl.String)
@@ -63,5 +63,5 @@ def scattered(at: NDArray[np.int32], values: pl.Series, rows: int) -> pl.Series:
 
 
 def nulls(rows: int, dtype: PolarsDataType) -> pl.Series:
-    """That many nulls."""
+    """A series of nulls."""
     return pl.Series([None], dtype=dtype).new_from_index(0, rows)

@@ -1,4 +1,4 @@
-"""A heap made again from its tables: what a search for paths and cuts needs of it.
+"""A heap made again from its tables, as far as a search for paths and cuts needs it.
 
 The tables are those beside the embedded server, or those of
 ``ingest export --for parquet``.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _NEEDED = ("objects", "types", "roots", "references")
 
 _MANY_REFERENCES = 1 << 20
-"""From this number on, two processors look for starts."""
+"""With at least so many references, two processors look for starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class StoredAbout:
     Attributes:
         format: Name of its format.
         runtime: Name of the runtime whose heap it is; empty if that is not known.
-        identity: Which dump of which file.
-        name: What it was called.
+        identity: Identifies the dump and its file.
+        name: Name of the dump.
         source: Name of its file.
         strength: The policy of strengths under which it was measured.
         is_redacted: Whether its values were removed.
@@ -68,10 +68,10 @@ class StoredAbout:
 
 
 def about_export(folder: Path) -> StoredAbout:
-    """Of which dump the tables are that ``ingest export --for parquet`` wrote.
+    """Tell which dump ``ingest export --for parquet`` wrote to a folder.
 
     Raises:
-        DumpError: They do not tell, or cannot be read.
+        DumpError: The tables do not tell, or cannot be read.
     """
     path = folder / f"{EXPORTED.name}.parquet"
     if not path.is_file():
@@ -111,12 +111,12 @@ def stored_heap(
 ) -> HeapGraph:
     """The objects, types, references and roots of stored tables.
 
-    Values, domains, segments and collections are not read. Memory: as the heap that
-    was stored.
+    Values, domains, segments and collections are not read. Memory: that of the stored
+    heap.
 
     Args:
         tables: The tables.
-        format_name: Of the dump.
+        format_name: Name of the dump's format.
         runtime: Name of the runtime whose heap it is; empty if that is not known.
         incomplete: Why it is not the whole heap; empty if nothing speaks against it.
 
@@ -148,7 +148,7 @@ def _heap(tables: Tables, format_name: str, runtime: str, incomplete: str) -> He
     types = tables.lazy("types").select("name").collect()["name"]
     count = len(objects)
     sources = references["source"].to_numpy()
-    # References of one object are together, but a table need not be sorted.
+    # An object's references are together, but the table need not be sorted.
     if (sources[1:] < sources[:-1]).any():
         references = references.sort("source", maintain_order=True)
         sources = references["source"].to_numpy()
@@ -179,7 +179,7 @@ def _heap(tables: Tables, format_name: str, runtime: str, incomplete: str) -> He
 
 @kernel
 def _fill_starts(sources: Ints, first: int, end: int, start: Starts) -> None:
-    """Find the starts of sources that references ``first`` to ``end`` begin with."""
+    """Enter the starts of the sources of references ``first`` to ``end``."""
     above = sources[first - 1] if first > 0 else -1
     for ref in range(first, end):
         source = sources[ref]
@@ -192,7 +192,7 @@ def _fill_starts(sources: Ints, first: int, end: int, start: Starts) -> None:
 
 
 def starts_of(sources: NDArray[np.int32], count: int) -> Starts:
-    """The column ``ref_start`` of so many rows.
+    """The column ``ref_start`` of ``count`` rows.
 
     Args:
         sources: The source of each reference, ascending; -1 for none.

@@ -1,14 +1,13 @@
 """Which references to remove: those that free most, the best first.
 
-References are taken together if they have the same field, and the same types at both
-ends: all of them are made by one line of a program. After each choice the dominators of
-what is left are computed anew, so two references that only together hold something are
-found as well.
+References with the same field, and the same types at both ends, are removed together:
+one line of a program makes them all. After each choice the dominators of what is left
+are computed anew, which also finds two references that hold something only together.
 
-The search is greedy. What each choice frees is exact, and of single groups none frees
-more than the best that is tried: groups are tried in the order of a bound on what they
-free, until the bound of the next one is too low (or `MOST_TRIED` were tried). Of pairs,
-those are tried that alone hold most, and those of the groups with the largest bounds.
+The search is greedy. What each choice frees is exact, and no other single group frees
+more than the best one: groups are tried in the order of a bound on what they free,
+until the bound of the next one is too low (or `MOST_TRIED` were tried). The pairs that
+are tried hold most themselves, or consist of groups with the largest bounds.
 """
 
 from __future__ import annotations
@@ -46,25 +45,25 @@ _TOGETHER = 2
 """Two groups are a pair if both together free so much more than each alone."""
 
 _PAIRED = 16
-"""Groups of which all pairs are tried."""
+"""Number of groups whose pairs are all tried."""
 
 NEARLY = 0.95
-"""Share of the best cut's bytes, from which on a cut nearer to what is held is
-preferred to it: one that frees only what it should."""
+"""A cut nearer to what is held is preferred if it frees at least this share of the best
+cut's bytes, since it frees only what it should."""
 
 _UNKNOWN, _TOO_MANY = -1, -2
 
 
 class BestCut(NamedTuple):
-    """One choice.
+    """One choice of references to remove.
 
     Attributes:
         names: The references, as ``Holder.field -> Type``: mostly one; two if only both
             together free anything.
-        own: What goes with this choice.
-        cut: What goes with it and all before it.
-        freed: What that frees.
-        gain_bytes: How much more that is than without this choice.
+        own: What this choice removes.
+        cut: What this choice and all before it remove.
+        freed: What ``cut`` frees.
+        gain_bytes: How much more ``cut`` frees than without this choice.
     """
 
     names: tuple[str, ...]
@@ -76,6 +75,10 @@ class BestCut(NamedTuple):
 
 @kernel
 def _add(first: Ints, second: Ints, target: int, group: int) -> None:
+    """Note that ``group`` holds position ``target``, in two columns of int32 (V,).
+
+    A third group makes ``first`` `_TOO_MANY`.
+    """
     if first[target] == _UNKNOWN or first[target] == group:
         first[target] = group
     elif first[target] != _TOO_MANY:
@@ -95,7 +98,7 @@ def _find_holders(
     first: Ints,
     second: Ints,
 ) -> None:
-    """Of each position the groups of references that hold it, if at most two do.
+    """Find the groups of references that hold each position, if at most two do.
 
     References from what an object dominates do not hold it.
     """
@@ -128,9 +131,9 @@ class _ReferenceGroups:
     """References and roots of a heap by owner, field and type of the target.
 
     Attributes:
-        group: int32 (E,). Of each reference.
-        root_group: int32 (R,). Of each root; numbers go on after those of references.
-        is_offered: Bool. Of each group, whether a program can remove it.
+        group: int32 (E,). Group of each reference.
+        root_group: int32 (R,). Group of each root, numbered after those of references.
+        is_offered: Bool. Whether a program can remove each group.
     """
 
     def __init__(self, graph: HeapGraph, own: Sequence[str]) -> None:
@@ -140,7 +143,7 @@ class _ReferenceGroups:
         targets = graph.type_index[graph.ref_target].astype(np.int64)
         field = np.full(len(targets), NO_FIELD, np.int64)
         if graph.ref_field is not None:
-            # All elements of a list are of one field.
+            # All elements of a list share one field.
             field = np.maximum(graph.ref_field, -1).astype(np.int64)
         field = np.maximum(field, -2) + 2
         fields = len(graph.field_names) + 2
@@ -158,7 +161,7 @@ class _ReferenceGroups:
         self.is_offered = np.concatenate([self._of_program(own), self._of_statics()])
 
     def _of_program(self, own: Sequence[str]) -> NDArray[np.bool_]:
-        """Whether the owner is of the program's types, and not of the target's type."""
+        """Whether the owner's type is the program's, and not that of the target."""
         graph = self._graph
         classes = named(graph.runtime).type_classes(graph.type_names, own)
         sources = graph.sources(self.first)
@@ -169,7 +172,7 @@ class _ReferenceGroups:
         return np.asarray(found)
 
     def _of_statics(self) -> NDArray[np.bool_]:
-        """Whether it is a static field or a handle that is not weak."""
+        """Whether the owner is a static field or a handle that is not weak."""
         graph = self._graph
         kinds = graph.root_kind[self.first_root]
         offered = (RootKind.STATIC, RootKind.HANDLE)
@@ -180,7 +183,7 @@ class _ReferenceGroups:
         return np.isin(kinds, [int(kind) for kind in offered]) & (strong_count > 0)
 
     def cut(self, groups: Sequence[int]) -> Cut:
-        """The cut of some groups."""
+        """The cut that removes some groups."""
         found = Cut.nothing(self._graph)
         for group in groups:
             found.references[self.group == group] = True
@@ -208,7 +211,7 @@ class _ReferenceGroups:
 def _numbered(
     key: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Unique keys, the first row of each, and of each row the number of its key."""
+    """Unique keys, the first row of each key, and the number of each row's key."""
     keys, first, number = np.unique(key, return_index=True, return_inverse=True)
     return keys, first, number.astype(np.int32)
 
@@ -223,7 +226,7 @@ def best_cuts(
 ) -> Iterator[BestCut]:
     """Choose references to remove, the best first.
 
-    Time: for each choice one computation of dominators, `CANDIDATES` searches, and a
+    Time: each choice takes one computation of dominators, `CANDIDATES` searches, and a
     few passes over the references for each 64 groups that are tried.
     Memory: 60 bytes a reference while the references are grouped.
 
@@ -231,7 +234,7 @@ def best_cuts(
         what_if: The heap.
         before: What is cut already.
         most: How many cuts to choose.
-        enough: Share of the reachable bytes, 0 to 1, from which on no more is chosen.
+        enough: Share of the reachable bytes, 0 to 1, at which the search stops.
         own: Globs of types that are the program's own; see
             `ingest.runtimes.Runtime.type_classes`. Only references of the
             program's types and of static fields are chosen.
@@ -254,7 +257,7 @@ def best_cuts(
         tried = [one for one in tried if one[1].gain_bytes > 0]
         if not tried:
             return
-        # Of two that only together free something, each is worth a half.
+        # Each of two groups that free something only together is worth half of it.
         worth = [found.gain_bytes / len(found.names) for _, found in tried]
         good = [
             one
@@ -269,7 +272,7 @@ def best_cuts(
 def _candidates(
     what_if: WhatIf, groups: _ReferenceGroups, done: Cut
 ) -> list[tuple[tuple[int, ...], int]]:
-    """The groups, or pairs of them, that free most; and how near they are.
+    """The groups, or pairs of them, that free most, and how near they are.
 
     Returns:
         Groups, and how many objects are above the first one that they free.
@@ -310,7 +313,7 @@ def _candidates(
     singles = [(group,) for group in sorted({*chain(*pairs)} - alone.keys())]
     alone |= {group: freed for (group,), (freed, _) in gains.of_all(singles)}
     for pair, (freed, position) in gains.of_all(dict.fromkeys(pairs)):
-        # Two that have nothing to do with each other are two cuts.
+        # Two groups that do not affect each other are two cuts.
         if freed >= _TOGETHER * (alone[pair[0]] + alone[pair[1]]):
             found.append((pair, (freed, position)))
     found.sort(key=lambda one: (-one[1][0] / len(one[0]), one[0]))
@@ -329,7 +332,7 @@ def _singles(
 
     Args:
         order: Groups by what they free at most.
-        bounds: float64 (G,). That.
+        bounds: float64 (G,). These bounds.
         gains: What groups free.
     """
     found: list[tuple[tuple[int, ...], tuple[int, int]]] = []
@@ -353,7 +356,7 @@ def _pairs(
             are at most two; else negative.
         high: The other one, likewise.
         size: int64 (V,). What each position retains, bytes.
-        end: int32 (V,). Of the dominator tree.
+        end: int32 (V,). End of each position's subtree in the dominator tree.
     """
     offered, total = groups.is_offered, len(groups.is_offered)
     held = low >= 0
@@ -378,5 +381,9 @@ def _depths(dominator: Ints) -> Ints:
 
 @kernel
 def _fill_depths(dominator: Ints, depth: Ints) -> None:
+    """Fill ``depth``, int32 (V,), with the steps from the top of a dominator tree.
+
+    ``dominator`` is int32 (V,); each position comes after its dominator.
+    """
     for position in range(1, len(dominator)):
         depth[position] = depth[dominator[position]] + 1

@@ -9,9 +9,9 @@
     Game.Cache -> List -> Tile   references of the lists of caches to tiles: a path
 
 A step is an address, a full or short name of a type, each with or without a field
-behind a dot, a kind of root (the first step only), or ``*``. Of a path the last
-references are cut. The words in which a leak suspect names what holds it are a step too
-(see `ingest.what_if.places`), and ``A -> B and C -> D`` are two cuts at once.
+behind a dot, a kind of root (the first step only), or ``*``. A path cuts its last
+references. A step can also be what a leak suspect calls its holder (see
+`ingest.what_if.places`), and ``A -> B and C -> D`` are two cuts at once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ARROW = re.compile(r"\s*(?:->|→)\s*")
 _ELEMENT = re.compile(r"\[(\d+)\]")
 _ADDRESS = re.compile(r"(0[xX][0-9a-fA-F]{1,16})(?:\.(.+))?")
 AND = " and "
-"""Between cuts that go together."""
+"""The word between cuts that are made together."""
 _STATIC = re.compile(r"(?:a )?static field (?:of )?")
 _ROOT = re.compile(rf"({'|'.join(kind.label for kind in RootKind)})(?: roots?)?")
 
@@ -67,8 +67,8 @@ class CutParser:
 
     Args:
         graph: The heap.
-        on_notice: Told if a type is taken that is not called as it was written.
-        places: The words for what holds objects, where they are at hand.
+        on_notice: Called if the type found has another name than the one written.
+        places: The words for what holds objects; made if ``None``.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class CutParser:
         return found._replace(references=self._aliased(references, roots), roots=roots)
 
     def _aliased(self, references: Bools, roots: Bools) -> Bools:
-        """The references, and those that record a static field of ``roots`` again."""
+        """The references, with those that are a second record of a static root."""
         graph = self._graph
         statics: dict[int, set[str]] = {}
         is_static = roots & (graph.root_kind == RootKind.STATIC)
@@ -158,7 +158,7 @@ class CutParser:
         return self._step(text, first=False).objects
 
     def _between(self, step: _Step, targets: Bools) -> tuple[Bools, Bools]:
-        """References and roots of a step that lead to some of ``targets``."""
+        """References and roots of a step that lead to one of ``targets``."""
         graph = self._graph
         roots = step.roots & targets[graph.root_object]
         counts = np.diff(graph.ref_start)
@@ -169,7 +169,7 @@ class CutParser:
         return references, roots
 
     def _has_field(self, fields: Ints | None, name: str) -> Bools:
-        """Which references or roots are of a field; none if no fields are recorded."""
+        """Which references or roots have a field; none if no fields are recorded."""
         if fields is None:
             return np.zeros(1, np.bool_)
         if element := _ELEMENT.fullmatch(name):
@@ -232,7 +232,7 @@ class CutParser:
 
     @cached_property
     def _counts_with_roots(self) -> dict[str, int]:
-        """The same with roots: a static class has no objects, and can be meant."""
+        """The same with roots: a cut may name a static class, which has no objects."""
         graph = self._graph
         typed = graph.root_type[graph.root_type >= 0]
         counts = np.bincount(typed, minlength=len(graph.type_names))
@@ -256,10 +256,10 @@ class CutParser:
         raise NotFound(f"the dump has no type {text!r}{hint(text, counts)}")
 
     def _check_field(self, field: str) -> None:
-        """Refuse a field that nothing in the heap has.
+        """Refuse a field that no object or root of the heap has.
 
         Raises:
-            NotFound: with those that are called like it.
+            NotFound: no such field; the message suggests similar names.
         """
         known = sorted(set(self._graph.field_names))
         if not known or field in known or _ELEMENT.fullmatch(field):
@@ -269,14 +269,14 @@ class CutParser:
         raise NotFound(f"the dump has no field {field!r}{meant}")
 
     def _rows(self, found: TypeFound) -> NDArray[np.int64]:
-        """Rows of a type; the user is told if it is not called as it was written."""
+        """Rows of a type; tells the user if its name is not as written."""
         if found.notice:
             self._on_notice(found.notice)
         return np.array(self._types[found.name])
 
 
 def _parts(text: str) -> list[str]:
-    """The cuts of a text; a name may have the word between them in it."""
+    """Split a text into cuts; names may contain the word that separates them."""
     found: list[str] = []
     for part in text.split(AND):
         if found and not (_ARROW.search(part) and _ARROW.search(found[-1])):

@@ -2,8 +2,8 @@
 
 An object is freed if no path of references that hold leads from a root to it any more.
 So the answer is exact: what is reachable before, without what is reachable afterwards.
-References that do not hold before a cut, because something stronger does, are not taken
-to hold after it.
+A reference that does not hold before a cut, because something stronger does, is assumed
+not to hold after it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Cut(NamedTuple):
-    """What goes, of a heap of N objects, M placeholders, E references and R roots.
+    """What to remove from a heap of N objects, M placeholders, E references, R roots.
 
     Attributes:
-        objects: Bool (N + M,). Objects that go, with all references from and to them.
+        objects: Bool (N + M,). Objects to remove, with all references from and to them.
         references: Bool (E,).
         roots: Bool (R,).
     """
@@ -44,7 +44,7 @@ class Cut(NamedTuple):
 
     @classmethod
     def nothing(cls, graph: HeapGraph) -> Cut:
-        """A cut of a heap to which more can be added."""
+        """An empty cut, to which others can be added."""
         counts = (len(graph.object_id), len(graph.ref_target), len(graph.root_object))
         return cls(*(np.zeros(count, np.bool_) for count in counts))
 
@@ -94,7 +94,7 @@ class WhatIf:
         self.reachable_count = int(np.count_nonzero(self.alive[: graph.object_count]))
 
     def lost(self, cut: Cut) -> Bools:
-        """Bool (N + M,): what is reachable before a cut, and not after it."""
+        """Bool (N + M,): what is reachable before a cut but not after it."""
         return self.alive & ~reached(self.left_by(cut), len(self.graph.object_id))
 
     def reached_from(self, objects: Bools) -> Bools:
@@ -103,12 +103,12 @@ class WhatIf:
         return reached(self._held._replace(roots=roots), len(self.graph.object_id))
 
     def roots_left(self, cut: Cut) -> Bools:
-        """Bool (R,): the roots that hold, and that a cut leaves."""
+        """Bool (R,): the roots that hold and that a cut leaves."""
         gone = cut.roots | cut.objects[self.graph.root_object]
         return self._root_holds & ~gone
 
     def left_by(self, cut: Cut) -> ReferenceColumns:
-        """The references and roots that hold, and that a cut leaves.
+        """The references and roots that hold and that a cut leaves.
 
         Memory: 2 bytes a reference.
         """
@@ -121,7 +121,7 @@ class WhatIf:
         return self._held._replace(skipped=skipped, roots=roots)
 
     def size(self, cut: Cut) -> tuple[int, int]:
-        """How many objects, and how many references and roots that hold, go."""
+        """How many objects a cut removes, and how many references and roots."""
         held = cut.references
         if len(self._held.skipped):
             held = held & ~self._held.skipped
@@ -130,7 +130,7 @@ class WhatIf:
         return int(count(cut.objects)), roots + int(count(held))
 
     def freed(self, cuts: Iterable[Cut]) -> Freed:
-        """What all of some cuts free together."""
+        """What cuts free if all are made."""
         graph, all_cuts = self.graph, Cut.nothing(self.graph)
         for cut in cuts:
             all_cuts = all_cuts.with_(cut)
@@ -152,11 +152,11 @@ class SetSize(NamedTuple):
     Attributes:
         object_count: Objects of the set.
         shallow_bytes: Their size, bytes.
-        reached_count: Objects that references which hold lead to from the set, with it.
-            One that several lead to counts once.
+        reached_count: Objects of the set, and objects that references which hold lead
+            to from it, each counted once.
         reached_bytes: Their size, bytes.
-        retained_count: Objects that are freed if all of the set are; those that are
-            unreachable already are not.
+        retained_count: Objects that are freed if the whole set is, without those that
+            are unreachable already.
         retained_bytes: Their size, bytes.
         shared_bytes: Reached bytes that are not retained.
     """

@@ -1,13 +1,13 @@
 """What the removal of each of many groups of references would free, exactly.
 
-A group frees an object if every path from the roots to it has a reference of the
-group. The groups of which that is so, for all objects at once, are the largest solution
-of a data flow: those of the path to an object are the group of its last reference and
-those of the referrer, and of all referrers only what is common counts. 64 groups are
-solved at once, a bit each, by sweeps over the references.
+A group frees an object if every path from the roots to it has a reference of the group.
+Such groups of all objects at once are the largest solution of a data flow: a path to an
+object has the groups of the path to its referrer and the group of its last reference;
+the object gets the groups that are common to all its referrers. 64 groups are solved at
+once, a bit each, by sweeps over the references.
 
-Which groups are worth it is told by a bound: the bytes of each object are divided among
-the references to it, those of the referrers among theirs, and so on up to the roots.
+A bound tells which groups are worth it: the bytes of each object are divided among the
+references to it, then among the references to their sources, and so on up to the roots.
 What a group frees has passed through its references at least once.
 """
 
@@ -32,7 +32,7 @@ AT_ONCE = 64
 """Groups whose gains are computed together."""
 
 _MAX_SWEEPS = 64
-"""Of the references, after which what is left is an upper bound."""
+"""Sweeps over the references, after which the result is only an upper bound."""
 
 
 class GroupGains:
@@ -94,7 +94,7 @@ class GroupGains:
             yield from zip(some, self._of(some), strict=True)
 
     def _of(self, cuts: Sequence[tuple[int, ...]]) -> list[tuple[int, int]]:
-        """The same of at most `AT_ONCE`."""
+        """The same for at most `AT_ONCE` cuts."""
         bits = np.zeros(self._count, np.uint64)
         for number, cut in enumerate(cuts):
             bits[list(cut)] |= np.uint64(1 << number)
@@ -131,7 +131,7 @@ def _flow(
     flow: NDArray[np.float64],
     bound: NDArray[np.float64],
 ) -> None:
-    """Divide bytes among references to later positions; these reach every object."""
+    """Divide bytes among references to later positions, which reach every object."""
     for row in range(len(roots)):
         referrers[position[roots[row]]] += 1
     for at in range(1, len(objects)):

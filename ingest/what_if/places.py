@@ -1,7 +1,7 @@
 """What holds objects, in the words that suspects print and in which cuts are written.
 
-A place is a set of roots, or of objects with a field. `ReferencePlaces` has the words
-of each, and finds what words name: what it writes it reads, whatever the format.
+A place is a set of roots, or of objects with a field. `ReferencePlaces` names each, and
+finds the place of a name: it reads whatever it writes, in every format.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Named(NamedTuple):
 
     Attributes:
         objects: int32. Their rows.
-        field: The field of them that is meant; ``None`` for all.
+        field: Only this field of them; ``None`` for all.
     """
 
     objects: NDArray[np.int32]
@@ -68,7 +68,7 @@ class Named(NamedTuple):
 
 
 def statics_tables(graph: HeapGraph) -> Bools:
-    """Bool (R,): roots that are pinned arrays in which a runtime has static fields."""
+    """Bool (R,): roots that are pinned arrays of the runtime's static fields."""
     prefix = named(graph.runtime).statics_table
     if not prefix:
         return np.zeros(len(graph.root_object), np.bool_)
@@ -84,7 +84,7 @@ def statics_tables(graph: HeapGraph) -> Bools:
 
 
 def described_types(graph: HeapGraph) -> dict[int, int]:
-    """The type that an object describes, by that, where classes hold static fields."""
+    """The type that each class object describes, where these hold static fields."""
     if graph.type_object is None or OF_LOADER not in graph.field_names:
         return {}
     kinds = enumerate(graph.type_object.tolist())
@@ -120,7 +120,7 @@ class ReferencePlaces:
 
     @cached_property
     def table_objects(self) -> frozenset[int]:
-        """The arrays in which the runtime has static fields."""
+        """The arrays in which the runtime keeps static fields."""
         return frozenset(self._graph.root_object[self.tables].tolist())
 
     def is_alias(
@@ -204,7 +204,7 @@ class ReferencePlaces:
         return f"{text} of {name}"
 
     def roots(self, root: int) -> str:
-        """All roots like one, in words: what differs in numbers alone is one role."""
+        """All roots like one, in words; names that differ only in numbers are equal."""
         text = self.root(root)
         kind = RootKind(int(self._graph.root_kind[root])).label
         if kind == "static":
@@ -228,7 +228,7 @@ class ReferencePlaces:
         return graph.values.pick(np.array([index], np.int32))[0]
 
     def _key_of(self, index: int) -> str | None:
-        """The static field that has the key of an entry; ``None`` if none has."""
+        """The static field that holds the key of an entry, or ``None``."""
         graph = self._graph
         key = self._runtime.keyed_by[graph.type_name(index)]
         begin, end = graph.ref_start[index : index + 2].tolist()
@@ -265,7 +265,7 @@ class ReferencePlaces:
         Args:
             index: The object.
             field: The field that holds; ``None`` if not recorded.
-            part: What it stands for, where that is known, in place of its name.
+            part: What the object stands for, if known, in place of its name.
         """
         name = self._graph.type_name(index)
         if self.declares(index, field):
@@ -282,17 +282,17 @@ class ReferencePlaces:
             return f"module-level {field} of {caption.removeprefix(prefix)}"
         caption = self._graph.captions.of(name)
         if field is None or field.startswith("["):
-            return caption  # the place of one of them says nothing of the others
+            return caption  # the place of one says nothing about the others
         return f"{caption}.{field}"
 
     def roots_named(self, text: str) -> Bools | None:
-        """Bool (R,): the roots that words name; ``None`` if they name none."""
+        """Bool (R,): the roots that a text names; ``None`` if it names none."""
         number, rows = self._roots_by_words
         return np.isin(number, rows[text]) if text in rows else None
 
     @cached_property
     def _roots_by_words(self) -> tuple[NDArray[np.int64], dict[str, list[int]]]:
-        """The number of each root, equal for those of equal words; numbers by words."""
+        """A number for each root, equal if their texts are equal, and roots by text."""
         graph = self._graph
         further = (graph.root_field, graph.root_owner, graph.root_frame)
         columns: list[NDArray[Any]] = [graph.root_kind, graph.root_type, self.tables]
@@ -308,7 +308,7 @@ class ReferencePlaces:
         return number.reshape(-1), found
 
     def objects_named(self, text: str) -> Named | None:
-        """The objects that words name, which `holder` has; ``None`` if there are none.
+        """The objects that a text of `holder` names; ``None`` if there are none.
 
         Types are not looked for: see `ingest.what_if.cut_parser`.
         """
@@ -337,7 +337,7 @@ class ReferencePlaces:
         return next(self._parts_named(text), None)
 
     def _parts_named(self, text: str) -> Iterator[Named]:
-        """Objects that stand for a part of the program which words name."""
+        """Objects that stand for a part of the program which a text names."""
         graph = self._graph
         known = set(graph.field_names)
         for kind in np.flatnonzero(self._stands).tolist():
@@ -362,7 +362,7 @@ class ReferencePlaces:
 
 
 def _matches(template: str, text: str) -> Iterator[tuple[str, str | None]]:
-    """Names and fields with which a template is a text."""
+    """The names and fields that turn a template into a text."""
     if _FIELD not in template:
         before, _, after = template.partition(_NAME)
         if (
