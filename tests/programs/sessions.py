@@ -3,6 +3,7 @@
 python sessions.py MODE PATH [--no-values]
 """
 
+import atexit
 import contextvars
 import functools
 import gc
@@ -172,6 +173,7 @@ def main(mode, path, values=True):
     for variable in OTHERS:
         variable.set(Session(-7))
     signal.signal(signal.SIGUSR1, functools.partial(print, Session(-8)))
+    atexit.register(functools.partial(len, [None]))
     ready, done = threading.Event(), threading.Event()
     thread = threading.Thread(target=worker, args=(ready, done), name="worker 7")
     thread.start()

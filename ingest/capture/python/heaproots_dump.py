@@ -277,6 +277,31 @@ def _handlers(kept):
     return found
 
 
+class _Compared:
+    """Equal to nothing; keeps what it is compared with."""
+
+    __hash__ = None
+
+    def __init__(self, found):
+        self.found = found
+
+    def __eq__(self, other):
+        self.found.append(other)
+        return False
+
+
+def _at_exit(kept):
+    """What is called at the end, which C holds: what each is, and its id.
+
+    To unregister a function, it is compared with each that is registered.
+    """
+    found, unregister = [], _of_module("atexit", "unregister")
+    if type(unregister) is _Builtin:
+        unregister(_Compared(found))
+    kept += found
+    return [["callback of atexit", id(o)] for o in found]
+
+
 def _modules():
     rows = []
     for name, module in list(sys.modules.items()):
@@ -303,6 +328,8 @@ class _Moment:
         self.threads = _threads(self.kept)
         self.modules = _modules()
         self.held = _handlers(self.kept)
+        if is_copy or not _ASKED:  # a comparison may be the program's own
+            self.held += _at_exit(self.kept)
         several = is_copy and not _ASKED and len(self.threads) > 1
         self.of_threads = _locals_of_threads() if several else []
         self.is_frozen = bool(gc.get_freeze_count())
@@ -392,10 +419,7 @@ def _resident_bytes():
 
 
 def _memory():
-    """Bytes of memory by kind: resident in all, of no file, and swapped out.
-
-    With what Python has of the system for small objects, where that can be asked.
-    """
+    """Bytes of memory by kind: resident in all, of no file, and swapped out."""
     names = {"VmRSS": "resident", "RssAnon": "anonymous", "VmSwap": "swapped"}
     found = {}
     try:
@@ -406,6 +430,41 @@ def _memory():
     except (OSError, ValueError):
         pass
     return found
+
+
+def _allocators():
+    """Bytes that allocators have of the system, and in use or free; in a copy only.
+
+    CPython's own tells the standard error; the C library's has been asked before.
+    """
+    found, names = {}, {"# bytes in allocated blocks": "blocks"}
+    ask, create = _of_module("sys", "_debugmallocstats"), _of_posix("memfd_create")
+    try:
+        if type(ask) is _Builtin and create is not None:
+            told, before = create("heaproots"), posix.dup(2)
+            posix.dup2(told, 2)
+            ask()
+            posix.dup2(before, 2)
+            text = posix.pread(told, 1 << 16, 0).decode("ascii", "replace")
+            for line in text.splitlines():
+                name, _, number = line.rpartition("=")
+                is_sum = name.rstrip().endswith("bytes/arena")
+                name = "arenas" if is_sum else names.get(name.strip())
+                if name:
+                    found[name] = int(number.replace(",", ""))
+        at = _ASKED.get("malloc_at") if _ASKED else 0
+        if at:  # a struct mallinfo2
+            data = posix.pread(posix.open("/proc/self/mem", posix.O_RDONLY), 80, at)
+            words = memoryview(data).cast("N").tolist()
+            found["malloc"] = words[0] + words[4]
+            found["malloc_free"] = words[8]
+    except (OSError, ValueError):
+        pass
+    return found
+
+
+def _of_posix(name):
+    return vars(posix).get(name)
 
 
 def _mode(mode):
@@ -2017,6 +2076,8 @@ def _write(moment, fd, *, values, compress, mode):
     began = time.process_time()
     is_frozen = moment.is_frozen and not moment.is_copy
     out = _Out(fd, compress)
+    if moment.is_copy:
+        moment.memory.update(_allocators())
     header = {
         "format": "hrpy", "version": 1, "writer": "heaproots_dump " + VERSION,
         "implementation": sys.implementation.name, "python": sys.version.split()[0],

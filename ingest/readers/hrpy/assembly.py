@@ -44,6 +44,8 @@ from ingest.runtimes import CPYTHON
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ingest.arrays.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.readers.hrpy.facts import Recorded
@@ -168,20 +170,33 @@ def _notes(recorded: Recorded, object_bytes: int) -> tuple[str, ...]:
             "moment; a dump by a copy of the process (fork) is."
         )
     memory = recorded.header.get("memory")
-    if isinstance(memory, dict):
-        told = [memory.get(name) for name in ("resident", "anonymous", "swapped")]
-        resident, anonymous, swapped = (
-            one if isinstance(one, int) and 0 <= one < 1 << 62 else 0 for one in told
+    told = {
+        name: size
+        for name, size in (memory.items() if isinstance(memory, dict) else ())
+        if isinstance(size, int) and 0 <= size < 1 << 62
+    }
+    taken = told.get("anonymous", 0) + told.get("swapped", 0)
+    if taken - object_bytes > _UNEXPLAINED_BYTES and object_bytes < taken / 2:
+        notes.append(
+            f"Its objects explain {object_bytes / taken:.0%} of the "
+            f"{human_bytes(taken)} of memory that the process had for itself "
+            f"(resident {human_bytes(told.get('resident', 0))}, RSS): the rest is "
+            + _rest(told, taken - object_bytes)
         )
-        taken = anonymous + swapped
-        if taken - object_bytes > _UNEXPLAINED_BYTES and object_bytes < taken / 2:
-            notes.append(
-                f"Its objects explain {object_bytes / taken:.0%} of the "
-                f"{human_bytes(taken)} of memory that the process had for itself "
-                f"(resident {human_bytes(resident)}, RSS): the rest is of libraries in "
-                "C, or free in an allocator."
-            )
     return tuple(notes)
+
+
+def _rest(told: Mapping[str, int], rest: int) -> str:
+    """What memory is that no object explains, by what allocators tell."""
+    free = {
+        "CPython's allocator": max(told.get("arenas", 0) - told.get("blocks", 0), 0),
+        "the C library's": told.get("malloc_free", 0),
+    }
+    if not {"arenas", "malloc"} <= told.keys():
+        return "of libraries in C, or free in an allocator."
+    parts = [f"{human_bytes(size)} free in {name}" for name, size in free.items()]
+    others = human_bytes(max(rest - sum(free.values()), 0))
+    return f"{' and '.join(parts)}, and {others} of libraries in C."
 
 
 def _row_of(names: list[str], name: str) -> int:
@@ -281,6 +296,24 @@ def _joined(
     return values, objects, table
 
 
+def _by_frames(recorded: Recorded, objects: PythonObjects) -> Longs:
+    """int64 (N,): references of frames that run, of which CPython tells nobody.
+
+    What a frame gives to the one that it calls is on its stack as well as in a local of
+    that one, and what runs a frame refers to it.
+    """
+    type_names, names = recorded.declared.type_names, recorded.declared.names
+    frames = np.flatnonzero(objects.type == _row_of(type_names, "frame"))
+    begin, many = objects.start[frames], np.diff(objects.start)[frames]
+    at = np.repeat(begin - (np.cumsum(many) - many), many) + np.arange(many.sum())
+    own = [row for row, name in enumerate(names) if name in ("f_code", "f_globals")]
+    is_local = (objects.ref_field[at] >= 0) & ~np.isin(objects.ref_field[at], own)
+    target = objects.target[at[is_local]]
+    count = np.bincount(target[target >= 0], minlength=len(objects.id))
+    count[frames] += 1
+    return count.astype(np.int64)
+
+
 def _unexplained(
     recorded: Recorded, objects: PythonObjects, table: IdTable
 ) -> tuple[Bools, Bools]:
@@ -304,5 +337,8 @@ def _unexplained(
     assert objects.refcount is not None
     excess = objects.refcount.astype(np.int64) - recorded.number("own_references", 0)
     excess -= explained
+    if recorded.header.get("frames_are_objects", False):
+        given = _by_frames(recorded, objects)
+        excess[(explained > 0) & (excess > 0) & (excess <= given)] = 0
     excess[objects.refcount >= recorded.number("immortal_references", NEVER)] = -1
     return excess > 0, (excess == 0) & (explained == 0)

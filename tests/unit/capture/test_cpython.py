@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import random
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -149,6 +152,13 @@ def running(
         program.communicate()
 
 
+def header(path: Path) -> dict[str, dict[str, int]]:
+    """The first record of a dump."""
+    data = path.read_bytes()[: 1 << 16]
+    (size,) = struct.unpack_from("<Q", data, 12)
+    return cast("dict[str, dict[str, int]]", json.loads(data[20 : 20 + size]))
+
+
 def of_the_tool(names: set[str]) -> set[str]:
     """Names that only a capture makes, in whatever folder its checkout lies."""
     ours = re.compile(r"__heaproots__|<heaproots>|\bheaproots_dump\b|/\.heaproots\.\d")
@@ -190,6 +200,10 @@ def test_a_program_is_captured_and_goes_on(
             assert "repeated_object" not in {one.kind for one in graph.irregularities}
             garbage.append(np.count_nonzero(truth.metrics.root_distance < 0))
 
+    memory = header(path)["memory"]
+    assert 0 < memory["blocks"] <= memory["arenas"]
+    if hasattr(ctypes.CDLL(None), "mallinfo2"):
+        assert 0 < memory["malloc_free"] < memory["malloc"] < memory["anonymous"]
     assert len(truth.of_type("__main__.Session")) == 2000
     assert graph.length is not None
     assert graph.length[truth.variable("__main__.SESSIONS")] == 2000

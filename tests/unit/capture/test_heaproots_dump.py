@@ -171,6 +171,7 @@ def test_locals_of_threads_and_contexts_and_handlers_have_their_names(
     names = {graph.root_name(at) for at in range(len(graph.root_object))}
     assert "runtime root context of a thread" in names
     assert "runtime root handler of signal 10" in names
+    assert "runtime root callback of atexit" in names
 
 
 @pytest.mark.parametrize("mode", ["stop", "fork"])

@@ -409,6 +409,41 @@ def test_threads_that_ran_meanwhile_are_told() -> None:
     assert "other threads" in graph_of(heap).notes[0]
 
 
+def test_what_objects_do_not_explain_of_the_memory() -> None:
+    heap, mib = program(), 1 << 20
+    memory = {"resident": 900 * mib, "anonymous": 700 * mib, "swapped": 100 * mib}
+    heap.header["memory"] = memory
+    (note,) = graph_of(heap).notes
+    assert "explain 0% of the 800 MiB" in note
+    assert note.endswith("the rest is of libraries in C, or free in an allocator.")
+    memory |= {"arenas": 90 * mib, "blocks": 50 * mib, "malloc": 600 * mib}
+    memory["malloc_free"] = 200 * mib
+    (note,) = graph_of(heap).notes
+    assert note.endswith(
+        "the rest is 40.0 MiB free in CPython's allocator and 200 MiB free in the C "
+        "library's, and 560 MiB of libraries in C."
+    )
+    heap.header["memory"] = {"anonymous": "much", "swapped": 1 << 70, "resident": -1}
+    assert not graph_of(heap).notes
+
+
+def test_what_a_frame_gives_to_the_one_that_it_calls_is_not_held_by_c() -> None:
+    """Its stack refers to that, too, which CPython before 3.11 tells nobody."""
+    heap = HrpyHeap()
+    heap.header["frames_are_objects"] = True
+    heap.texts([0x10], ["text"])
+    own = heap.header.get("own_references", 0)
+    heap.chunk("list", [0x100, 0x110], counts=[own + 2, own + 3])
+    heap.chunk(
+        "frame", [0x200], named={"f_code": [0x10], "given": [0x100], "more": [0x110]}
+    )
+    graph = graph_of(heap)
+    held = graph.root_object[graph.root_kind == RootKind.RUNTIME]
+
+    assert 0x100 not in graph.object_id[held]
+    assert 0x110 in graph.object_id[held]
+
+
 def test_a_format_is_told_by_its_first_bytes() -> None:
     assert sniff(example()[:64])
     assert not sniff(b"HRPY")
