@@ -32,7 +32,7 @@ from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.heap.read_options import StrengthPolicy
 from ingest.runtimes import named
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -276,7 +276,7 @@ def holding_references(
         skipped = np.zeros(graph.reference_count, np.bool_)
         kinds = np.empty(0, np.uint8) if graph.ref_kind is None else graph.ref_kind
         columns = graph.ref_start, graph.ref_target, kinds, strength
-        in_halves(
+        in_ranges(
             lambda first, end: _skip(*columns, first, end, skipped), 0, len(strength)
         )
     roots = graph.root_object[holding_roots(graph, strength)]

@@ -20,7 +20,7 @@ import numpy as np
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import starts_type
-from ingest.system.memory import beside, in_halves
+from ingest.system.memory import beside, in_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -399,7 +399,7 @@ def dominator_tree(
     if records is None:
         records = records_of(start, targets)
     if len(skipped):
-        in_halves(lambda *rows: _drop_skipped(references, records, *rows), 0, n)
+        in_ranges(lambda *rows: _drop_skipped(references, records, *rows), 0, n)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
     # Finished and open objects are never more than N + M together, so the stack grows
@@ -413,7 +413,7 @@ def dominator_tree(
     of_starts = starts_type(len(targets) + len(roots))
     pred_start = np.zeros(count + 1, of_starts)
     found = object_index, pred_start[1:]
-    in_halves(
+    in_ranges(
         lambda first, end: _take_numbers(start, records, first, end, *found), 0, n
     )
     records.resize(0, refcheck=False)  # freed, whoever else refers to it
@@ -436,7 +436,7 @@ def records_of(start: Starts, targets: Ints) -> Starts:
     entries = len(targets) + _HEAD * n
     # One more entry, since the search looks behind a record before it goes on.
     records = np.empty(entries + 1, starts_type(entries))
-    in_halves(lambda first, end: _lay_out(start, targets, first, end, records), 0, n)
+    in_ranges(lambda first, end: _lay_out(start, targets, first, end, records), 0, n)
     return records
 
 
@@ -494,7 +494,7 @@ def sum_retained(
         sizes: Filled; row 0 gets the sum of all reachable objects.
     """
     sizes[0] = 0
-    in_halves(
+    in_ranges(
         lambda *rows: _take_sizes(object_index, shallow_bytes, sizes, *rows),
         1,
         len(object_index),

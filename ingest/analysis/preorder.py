@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import NO_TYPE
-from ingest.system.memory import beside, in_halves
+from ingest.system.memory import beside, in_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -249,7 +249,7 @@ def preorder_of(
     by_object = np.zeros(len(graph.object_id), np.int32)
     given = vertex_at, tree.object_index, graph.type_index, instance_count
     found = object_index, by_object, type_index
-    in_halves(lambda first, end: _by_position(first, end, *given, *found), 1, count)
+    in_ranges(lambda first, end: _by_position(first, end, *given, *found), 1, count)
     return Preorder(
         object_index,
         by_object,

@@ -30,6 +30,7 @@ A type with a single instance retains what the instance retains, and is in no se
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ import numpy as np
 from ingest.analysis.dominators import sum_retained
 from ingest.analysis.types import type_classes
 from ingest.arrays.compiled import fetch, kernel
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
     from ingest.analysis.preorder import Preorder
@@ -175,20 +176,16 @@ def _narrow(tree: Preorder, state: SolverState, first: int, end: int) -> int:
 def _narrow_masks(tree: Preorder, state: SolverState, max_sweeps: int) -> None:
     """Narrow the masks until a sweep narrows few of them.
 
-    The masks of a large heap are swept in two halves at a time. Chance decides whether
-    one half sees a mask of the other before or after it is narrowed. Both masks are
+    The masks of a large heap are swept in ranges, all at once. Chance decides whether
+    one range sees a mask of another before or after it is narrowed. Both masks are
     valid bounds of D, so chance changes how long the rest takes, not the result.
     """
     count = len(state.mask)
     state.mask[0] = 0
     for _ in range(max_sweeps):
-        narrowed: list[int] = []
-
-        def sweep(first: int, end: int, narrowed: list[int] = narrowed) -> None:
-            narrowed.append(_narrow(tree, state, first, end))
-
-        in_halves(sweep, 1, count, least=_MANY_POSITIONS)
-        if sum(narrowed) * _MIN_NARROWED <= count:
+        sweep = partial(_narrow, tree, state)
+        narrowed = sum(in_ranges(sweep, 1, count, least=_MANY_POSITIONS))
+        if narrowed * _MIN_NARROWED <= count:
             break
 
 
@@ -623,11 +620,12 @@ def type_retained_bytes(
     if not exact:
         _sum_types(*columns, sums, 1, count)
         return TypesRetained(sums, False, sizes)
-    first_half = np.zeros(types, np.int64)
 
-    def add(first: int, end: int) -> None:
-        _sum_types(*columns, sums if end == count else first_half, first, end)
+    def summed(first: int, end: int) -> Longs:
+        some = np.zeros(types, np.int64)
+        _sum_types(*columns, some, first, end)
+        return some
 
-    in_halves(add, 1, count)
-    sums += first_half
+    for some in in_ranges(summed, 1, count):
+        sums += some
     return TypesRetained(sums, True, sizes)

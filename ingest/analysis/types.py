@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.arrays.compiled import fetch, kernel
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges, ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,13 +64,15 @@ def rows_where(chosen: Bools) -> Ints:
     `np.flatnonzero` would take 8 bytes a row more at its peak.
     """
     count = len(chosen)
-    before = int(np.count_nonzero(chosen[: count // 2]))
-    rows = np.empty(before + np.count_nonzero(chosen[count // 2 :]), np.int32)
+    given = ranges(0, count, least=_MANY_ROWS)
+    counts = [int(np.count_nonzero(chosen[first:end])) for first, end in given]
+    rows = np.empty(sum(counts), np.int32)
+    before = dict(zip(given, accumulate(counts, initial=0), strict=False))
 
     def fill(first: int, end: int) -> None:
-        _list_rows(chosen, rows, first, end, before if first else 0)
+        _list_rows(chosen, rows, first, end, before[first, end])
 
-    in_halves(fill, 0, count, least=_MANY_ROWS)
+    in_ranges(fill, 0, count, least=_MANY_ROWS)
     return rows
 
 

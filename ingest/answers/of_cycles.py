@@ -22,7 +22,7 @@ from ingest.answers.view import (
     row_of,
 )
 from ingest.arrays.compiled import kernel
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -152,18 +152,10 @@ def _steps_to(heap: HeapView, candidates: list[int]) -> Bytes:
     """uint8 (N + M,): steps from each object to the next candidate, or `_FAR`."""
     steps = np.full(heap.row_count, _FAR, np.uint8)
     steps[candidates] = 0
-    found: list[int] = []
-
-    def look(is_near: Bytes, step: int, first: int, end: int) -> None:
-        found.append(_step_back(heap.references, is_near, step, steps, first, end))
-
     for step in range(1, _LONGEST):
         is_near = bits_of(steps == step - 1)
-        found.clear()
-        in_halves(
-            partial(look, is_near, step), 0, len(heap.ref_target), least=MANY_REFERENCES
-        )
-        if not any(found):
+        look = partial(_step_back, heap.references, is_near, step, steps)
+        if not any(in_ranges(look, 0, len(heap.ref_target), least=MANY_REFERENCES)):
             break
     return steps
 

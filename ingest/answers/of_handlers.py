@@ -10,7 +10,7 @@ import polars as pl
 from ingest.answers.of_holders import edges, fitting
 from ingest.answers.view import limit_of, numbered
 from ingest.arrays.compiled import fetch, kernel
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         return []
     is_a_list = np.zeros(heap.row_count, np.bool_)
     references = heap.references
-    in_halves(
+    in_ranges(
         lambda first, end: _mark_lists(
             references, live[first:end], kinds, is_list, is_a_list
         ),

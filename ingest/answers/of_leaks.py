@@ -18,7 +18,7 @@ from ingest.answers.view import (
     row_of,
 )
 from ingest.arrays.compiled import kernel
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -290,16 +290,19 @@ def sole_references(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``sole-references``."""
     held, distance = heap.retained_bytes, heap.root_distance
     is_asked = (held >= cast("int", values["min_bytes"])) & (distance >= 0)
-    # Each half of the references has counts of its own.
-    counts = np.zeros((2, heap.row_count), np.uint8)
+    counts = np.zeros(heap.row_count, np.uint8)
     for row in heap.root_object[heap.root_holds].tolist():
-        counts[0, row] = min(counts[0, row] + 1, _MORE)
+        counts[row] = min(counts[row] + 1, _MORE)
     columns = heap.references, bits_of(is_asked), distance, heap.dominator
-    in_halves(
-        lambda first, end: _count_holders(*columns, first, end, counts[int(first > 0)]),
-        0, len(heap.ref_target), least=MANY_REFERENCES,
-    )  # fmt: skip
-    is_sole = is_asked & (counts[0] + counts[1] == 1)
+
+    def counted(first: int, end: int) -> NDArray[np.uint8]:
+        some = np.zeros(heap.row_count, np.uint8)
+        _count_holders(*columns, first, end, some)
+        return some
+
+    for some in in_ranges(counted, 0, len(heap.ref_target), least=MANY_REFERENCES):
+        counts += np.minimum(some, _MORE)
+    is_sole = is_asked & (counts == 1)
     rows = largest(np.flatnonzero(is_sole), [held], limit_of(values))
     references = heap.holding_rows(heap.references_to(rows))
     sources, targets = heap.sources(references), heap.ref_target[references]

@@ -12,7 +12,7 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.answers.view import HeapView
 from ingest.arrays.compiled import fetch, kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges
 from ingest.tables.stored_heap import starts_of
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class StoredHeap(HeapView):
         """The column `path_parent`; of several shortest paths, it has any."""
         found = np.empty(self.row_count, np.int32)
         columns = self.source, self.ref_target, self.skipped, self.root_distance
-        in_halves(
+        in_ranges(
             lambda first, end: _find_parents(*columns, first, end, found),
             0, self.row_count, least=_MANY_ROWS,
         )  # fmt: skip

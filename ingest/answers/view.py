@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from ingest.analysis.distances import (
 )
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges, ranges
 from ingest.tables.heap_tables import SLICE_ROWS
 from ingest.tables.stored_heap import starts_of
 
@@ -344,21 +345,18 @@ class HeapView:
             return np.flatnonzero(self.ref_target == rows[0])
         wanted = np.zeros(self.row_count, np.bool_)
         wanted[np.asarray(rows, np.int64)] = True
-        bits, half = bits_of(wanted), len(self.ref_target) // 2
-        before = np.zeros(2, np.int64)
-
-        def count(first: int, end: int) -> None:
-            before[first // max(half, 1)] = _count_into(
-                self.ref_target, bits, first, end
-            )
+        columns, count = (self.ref_target, bits_of(wanted)), len(self.ref_target)
+        counts = in_ranges(
+            partial(_count_into, *columns), 0, count, least=MANY_REFERENCES
+        )
+        given = ranges(0, count, least=MANY_REFERENCES)
+        before = dict(zip(given, accumulate(counts, initial=0), strict=False))
+        found = np.empty(sum(counts), np.int64)
 
         def fill(first: int, end: int) -> None:
-            used = int(before[0]) if first else 0
-            _list_into(self.ref_target, bits, first, end, found[used:])
+            _list_into(*columns, first, end, found[before[first, end] :])
 
-        in_halves(count, 0, len(self.ref_target), least=MANY_REFERENCES)
-        found = np.empty(int(before.sum()), np.int64)
-        in_halves(fill, 0, len(self.ref_target), least=MANY_REFERENCES)
+        in_ranges(fill, 0, count, least=MANY_REFERENCES)
         return found
 
     def holding(self, references: NDArray[np.int64]) -> NDArray[np.int64]:

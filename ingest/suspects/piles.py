@@ -22,7 +22,7 @@ from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import marked
 from ingest.suspects.ownership import Ownership, ownership
-from ingest.system.memory import beside, in_halves
+from ingest.system.memory import beside, in_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -213,7 +213,7 @@ def _owned(
     is_owned = np.zeros(len(level.owner), np.bool_)
     of, only = np.array(owners, np.int32), -1 if container is None else container
     columns = level.owner, level.entry, of, only, is_owned
-    in_halves(lambda *rows: _mark_owned(*columns, *rows), 0, len(is_owned))
+    in_ranges(lambda *rows: _mark_owned(*columns, *rows), 0, len(is_owned))
     rows = rows_where(is_owned)
     del is_owned
     entry = level.entry[rows]

@@ -8,6 +8,7 @@ import re
 import sys
 from contextlib import contextmanager
 from contextvars import copy_context
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -172,25 +173,42 @@ def beside(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
         yield thread.submit(copy_context().run, work).result
 
 
-def in_halves(
-    work: Callable[[int, int], object], first: int, end: int, *, least: int = 0
-) -> None:
-    """Do some work for the rows from ``first`` to ``end``, a half of them beside.
+def ranges(first: int, end: int, *, least: int = 0) -> list[tuple[int, int]]:
+    """Divide rows among the processors: the first row and the end of each range.
 
     Args:
-        work: Takes the first row and the end of some; see `beside`. It must not matter
-            which are done first.
         first: The first row.
         end: Where they end.
-        least: So many rows are worth another thread; fewer are done at once.
+        least: Fewer rows than this are one range.
     """
-    if end < least:
-        work(first, end)
-        return
-    half = (first + end) // 2
-    with beside(lambda: work(half, end)) as others:
-        work(first, half)
-        others()
+    count = end - first
+    parts = 1 if count < least else max(1, min(thread_count(), count))
+    bounds = [first + count * part // parts for part in range(parts + 1)]
+    return list(pairwise(bounds))
+
+
+def in_ranges(
+    work: Callable[[int, int], Result], first: int, end: int, *, least: int = 0
+) -> list[Result]:
+    """Do some work for the rows from ``first`` to ``end``, on all processors.
+
+    Args:
+        work: Takes the first row and the end of a range. It releases the interpreter's
+            lock, as kernels do; the ranges are done in any order.
+        first: The first row.
+        end: Where they end.
+        least: See `ranges`.
+
+    Returns:
+        What the work returns, in the order of the rows.
+    """
+    given = ranges(first, end, least=least)
+    if len(given) == 1:
+        return [work(*given[0])]
+    with threads(len(given) - 1) as pool:
+        # In our context, which says how arrays are allocated.
+        others = [pool.submit(copy_context().run, work, *one) for one in given[1:]]
+        return [work(*given[0]), *(one.result() for one in others)]
 
 
 def one_ahead(items: Iterable[Result]) -> Iterator[Result]:

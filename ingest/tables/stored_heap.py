@@ -25,7 +25,7 @@ from ingest.heap.graph import (
 )
 from ingest.heap.identity import Identity
 from ingest.runtimes import NAMES
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges
 from ingest.tables.dump_properties import EXPORTED
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def starts_of(sources: NDArray[np.int32], count: int) -> Starts:
         count: The rows.
     """
     start = np.empty(count + 1, starts_type(len(sources)))
-    in_halves(
+    in_ranges(
         lambda first, end: _fill_starts(sources, first, end, start),
         0, len(sources), least=_MANY_REFERENCES,
     )  # fmt: skip

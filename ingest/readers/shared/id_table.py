@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.arrays.compiled import fetch, kernel
-from ingest.system.memory import in_halves
+from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -388,7 +388,7 @@ class IdTable:
             def find(first: int, end: int) -> None:
                 _find_words(*table, keys[first:end], rows[first:end])
 
-            in_halves(find, 0, len(keys), least=_MANY_KEYS)
+            in_ranges(find, 0, len(keys), least=_MANY_KEYS)
             return rows, none
         wanted = none if scopes is None else scopes
         absent = self._find(self._scopes, self._table, keys, wanted, rows)

@@ -28,10 +28,12 @@ from ingest.analysis.metrics import analyse
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import rows_where, type_references
+from ingest.answers.opened import OpenedHeap
 from ingest.arrays.compiled import Kernel
 from ingest.heap.graph import HeapGraph, RefKind, starts_type
 from ingest.heap.read_options import StrengthPolicy
 from ingest.suspects.holders import shortest_path
+from ingest.tables.heap_tables import HeapTables
 from tests.deep import THOROUGH
 from tests.unit.graphs import Held, alive, bytes_of, graph_of, small_graphs
 
@@ -179,10 +181,10 @@ def assert_that_types_are_exact(graph: HeapGraph) -> None:
 @THOROUGH
 @given(small_graphs(most=12), st.sampled_from([0, 1 << 16]))
 def test_a_type_retains_what_is_lost_without_its_instances(
-    graph: HeapGraph, narrowed_in_halves_from: int
+    graph: HeapGraph, swept_in_ranges_from: int
 ) -> None:
     with mock.patch(
-        "ingest.analysis.type_dominators._MANY_POSITIONS", narrowed_in_halves_from
+        "ingest.analysis.type_dominators._MANY_POSITIONS", swept_in_ranges_from
     ):
         assert_that_types_are_exact(graph)
 
@@ -230,6 +232,26 @@ def test_more_references_than_32_bits_count_give_the_same(graph: HeapGraph) -> N
         assert found() == short
     assert starts_type(2**31 - 1) is np.int32
     assert starts_type(2**31) is np.int64
+
+
+@settings(max_examples=10)
+@given(small_graphs(), st.sampled_from([2, 3, 8]))
+def test_any_number_of_processors_gives_the_same(graph: HeapGraph, count: int) -> None:
+    def found(processors: int) -> list[object]:
+        with (
+            mock.patch("ingest.system.memory.thread_count", return_value=processors),
+            mock.patch("ingest.analysis.type_dominators._MANY_POSITIONS", 0),
+            mock.patch("ingest.analysis.types._MANY_ROWS", 0),
+            mock.patch("ingest.answers.view.MANY_REFERENCES", 0),
+        ):
+            metrics = analyse(graph)
+            columns = [getattr(metrics, field.name) for field in fields(metrics)]
+            rows = list(range(0, len(graph.object_id), 2))
+            view = OpenedHeap(HeapTables(graph, metrics), {})
+            columns += [rows_where(graph.type_index == 0), view.references_to(rows)]
+        return [one.tolist() if isinstance(one, np.ndarray) else one for one in columns]
+
+    assert found(count) == found(1)
 
 
 @pytest.mark.deep

@@ -13,7 +13,7 @@ import zstandard
 from ingest.errors import DumpError, NotEnoughMemory
 from ingest.heap.read_options import Fold, ReadOptions
 from ingest.readers import open_source
-from ingest.system.memory import available_bytes, one_ahead, used_bytes
+from ingest.system.memory import available_bytes, in_ranges, one_ahead, used_bytes
 from tests.dumps.gclog import large_gclog
 from tests.heaps import measure
 from tests.unit.readers.test_gclog import EXCERPT
@@ -141,6 +141,20 @@ def test_what_is_made_one_ahead_is_all_there_in_its_order_and_so_is_its_fault() 
     with pytest.raises(DumpError, match="no more"):
         next(found)
     assert list(one_ahead([])) == []
+
+
+@pytest.mark.parametrize("processors", [1, 2, 3, 8])
+@pytest.mark.parametrize(("first", "end"), [(0, 0), (1, 1), (0, 5), (3, 100)])
+def test_ranges_are_all_rows_once_in_their_order(
+    processors: int, first: int, end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingest.system.memory.thread_count", lambda: processors)
+
+    given = in_ranges(lambda *rows: [*range(*rows)], first, end)
+
+    assert [row for rows in given for row in rows] == [*range(first, end)]
+    assert 1 <= len(given) <= processors
+    assert in_ranges(lambda *rows: rows, first, end, least=1000) == [(first, end)]
 
 
 def test_what_is_given_up_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
