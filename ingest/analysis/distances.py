@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind
 from ingest.heap.read_options import StrengthPolicy
 from ingest.runtimes import named
@@ -50,10 +50,6 @@ UNREACHABLE = -2
 
 NOT_REACHED = 255
 """In a column of strengths: no root reaches this object."""
-
-
-_AHEAD = 8
-"""Steps of a loop between asking for an entry of a column and using it."""
 
 
 _HANDLES = (RootKind.HANDLE, RootKind.JNI_GLOBAL, RootKind.FINALIZER_QUEUE)
@@ -133,11 +129,11 @@ def _search(
         end = tail
         while head < end:
             # Each look-up needs the one before, so they are prefetched in turn.
-            fetch(start, queue[min(head + 3 * _AHEAD, tail - 1)])
-            fetch(targets, start[queue[min(head + 2 * _AHEAD, tail - 1)]])
-            later = queue[min(head + _AHEAD, tail - 1)]
+            fetch(start, queue[min(head + 3 * AHEAD, tail - 1)])
+            fetch(targets, start[queue[min(head + 2 * AHEAD, tail - 1)]])
+            later = queue[min(head + AHEAD, tail - 1)]
             begin = start[later]
-            for ref in range(begin, min(start[later + 1], begin + _AHEAD)):
+            for ref in range(begin, min(start[later + 1], begin + AHEAD)):
                 fetch(distance, targets[ref])
             source = queue[head]
             head += 1

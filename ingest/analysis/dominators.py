@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import starts_type
 from ingest.system.memory import beside, in_ranges
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from ingest.arrays.compiled import Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
 
-
-_AHEAD = 8
-"""Steps of a loop between asking for an entry of a column and using it."""
 
 _HEAD = 3
 """Entries of a record before those of what the object refers to; see `_lay_out`."""
@@ -55,7 +52,7 @@ def _lay_out(
         records[at + _VERTEX] = records[at + _COUNT] = 0
         free = at + _HEAD
         for ref in range(start[row], start[row + 1]):
-            fetch(start, targets[min(ref + 4 * _AHEAD, last)])
+            fetch(start, targets[min(ref + 4 * AHEAD, last)])
             records[free] = start[targets[ref]] + _HEAD * targets[ref]
             free += 1
         records[at + _END] = free
@@ -122,10 +119,10 @@ def _search(
                 done += 1
                 depth -= 1
                 # The object to go back to was used long ago.
-                above = max(depth - _AHEAD, 0)
+                above = max(depth - AHEAD, 0)
                 fetch(records, stack[above])
                 fetch(records, cursor[above])
-                fetch(records, records[cursor[max(depth - _AHEAD // 2, 0)]])
+                fetch(records, records[cursor[max(depth - AHEAD // 2, 0)]])
                 continue
             cursor[depth] = entry + 1
             records[child + _VERTEX] = count
@@ -141,7 +138,7 @@ def _search(
             depth += 1
             stack[depth] = child
             cursor[depth] = begin
-            for entry in range(begin, min(end, begin + _AHEAD)):
+            for entry in range(begin, min(end, begin + AHEAD)):
                 fetch(records, records[entry])
     return count
 
@@ -160,7 +157,7 @@ def _take_numbers(
     That is the object of each vertex, and how many references lead to it.
     """
     for row in range(first, end):
-        later = min(row + 2 * _AHEAD, end - 1)
+        later = min(row + 2 * AHEAD, end - 1)
         fetch(object_index, records[start[later] + _HEAD * later])
         fetch(pred_count, records[start[later] + _HEAD * later])
         at = start[row] + _HEAD * row
@@ -180,7 +177,7 @@ def _open_lists(
     """
     last = len(object_index) - 1
     for vertex in range(1, len(object_index)):
-        later = object_index[min(vertex + 2 * _AHEAD, last)]
+        later = object_index[min(vertex + 2 * AHEAD, last)]
         fetch(front, later)
         fetch(back, later)
         pred_start[vertex + 1] += pred_start[vertex]
@@ -210,12 +207,12 @@ def _invert(
     lowest, highest = min(first, end - step), max(first, end - step)
     for source in range(first, end, step):
         # Each look-up needs the one before, so they are prefetched in turn.
-        later = min(max(source + 3 * _AHEAD * step, lowest), highest)
+        later = min(max(source + 3 * AHEAD * step, lowest), highest)
         fetch(start, object_index[later])
-        later = min(max(source + 2 * _AHEAD * step, lowest), highest)
+        later = min(max(source + 2 * AHEAD * step, lowest), highest)
         fetch(targets, start[object_index[later]])
-        later = object_index[min(max(source + _AHEAD * step, lowest), highest)]
-        for ref in range(start[later], min(start[later + 1], start[later] + _AHEAD)):
+        later = object_index[min(max(source + AHEAD * step, lowest), highest)]
+        for ref in range(start[later], min(start[later + 1], start[later] + AHEAD)):
             fetch(slot, targets[ref])
         referrer = object_index[source]
         for ref in range(start[referrer], start[referrer + 1]):
@@ -262,12 +259,12 @@ def _immediate_dominators(
         lowest = parent[vertex]
         for entry in range(pred_start[vertex], pred_start[vertex + 1]):
             # The first steps up are prefetched in turn.
-            fetch(link, 2 * pred_source[max(entry - 8 * _AHEAD, 0)])
-            later = link[pred_source[max(entry - 6 * _AHEAD, 0)], 0]
+            fetch(link, 2 * pred_source[max(entry - 8 * AHEAD, 0)])
+            later = link[pred_source[max(entry - 6 * AHEAD, 0)], 0]
             fetch(link, 2 * later)
-            later = link[link[pred_source[max(entry - 4 * _AHEAD, 0)], 0], 0]
+            later = link[link[pred_source[max(entry - 4 * AHEAD, 0)], 0], 0]
             fetch(link, 2 * later)
-            later = link[pred_source[max(entry - 2 * _AHEAD, 0)], 0]
+            later = link[pred_source[max(entry - 2 * AHEAD, 0)], 0]
             fetch(link, 2 * link[link[later, 0], 0])
             label = pred_source[entry]
             if label > vertex:
@@ -308,8 +305,8 @@ def _to_objects(object_index: Ints, idom: Ints, dominator: Ints) -> None:
     """Fill ``dominator`` for all reachable objects."""
     last = len(object_index) - 1
     for vertex in range(1, len(object_index)):
-        fetch(object_index, idom[min(vertex + 2 * _AHEAD, last)])
-        fetch(dominator, object_index[min(vertex + 2 * _AHEAD, last)])
+        fetch(object_index, idom[min(vertex + 2 * AHEAD, last)])
+        fetch(dominator, object_index[min(vertex + 2 * AHEAD, last)])
         above = idom[vertex]
         found = object_index[above] if above > 0 else ROOT
         dominator[object_index[vertex]] = found
@@ -320,7 +317,7 @@ def _sizes_to_objects(object_index: Ints, by_vertex: Longs, by_object: Longs) ->
     """Fill ``by_object`` for all reachable objects."""
     last = len(object_index) - 1
     for vertex in range(1, len(object_index)):
-        fetch(by_object, object_index[min(vertex + 2 * _AHEAD, last)])
+        fetch(by_object, object_index[min(vertex + 2 * AHEAD, last)])
         by_object[object_index[vertex]] = by_vertex[vertex]
 
 
@@ -469,7 +466,7 @@ def _take_sizes(
     """Fill ``sizes`` with the shallow sizes of vertices from ``first`` to ``end``."""
     last = len(object_index) - 1
     for vertex in range(first, end):
-        fetch(shallow_bytes, object_index[min(vertex + _AHEAD, last)])
+        fetch(shallow_bytes, object_index[min(vertex + AHEAD, last)])
         sizes[vertex] = shallow_bytes[object_index[vertex]]
 
 
@@ -478,7 +475,7 @@ def _sum_subtrees(idom: Ints, sizes: Longs) -> None:
     """Add the size of each vertex to that of its dominator."""
     # A vertex has a higher number than its dominator: one pass, children first.
     for vertex in range(len(idom) - 1, 0, -1):
-        fetch(sizes, idom[max(vertex - _AHEAD, 0)])
+        fetch(sizes, idom[max(vertex - AHEAD, 0)])
         sizes[idom[vertex]] += sizes[vertex]
 
 

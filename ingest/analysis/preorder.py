@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import NO_TYPE
 from ingest.system.memory import beside, in_ranges
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from ingest.analysis.dominators import DepthFirstSearch, DominatorTree
     from ingest.arrays.compiled import Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
-
-_AHEAD = 8
-"""Steps of a loop between asking for an entry of a column and using it."""
 
 
 class Preorder(NamedTuple):
@@ -79,8 +76,8 @@ def _number(
     for vertex in range(count):
         size[vertex] = 1
     for vertex in range(count - 1, 0, -1):
-        fetch(size, idom[max(vertex - 2 * _AHEAD, 0)])
-        fetch(object_types, object_index[max(vertex - 2 * _AHEAD, 0)])
+        fetch(size, idom[max(vertex - 2 * AHEAD, 0)])
+        fetch(object_types, object_index[max(vertex - 2 * AHEAD, 0)])
         size[idom[vertex]] += size[vertex]
         kind = object_types[object_index[vertex]]
         if kind >= 0:
@@ -92,12 +89,12 @@ def _number(
     position[0] = 0
     cursor[0] = 1
     for i in range(len(finished) - 1, -1, -1):
-        later = finished[max(i - 2 * _AHEAD, 0)]
+        later = finished[max(i - 2 * AHEAD, 0)]
         fetch(size, later)
         fetch(cursor, later)
         fetch(position, later)
         fetch(idom, later)
-        fetch(cursor, idom[finished[max(i - _AHEAD, 0)]])
+        fetch(cursor, idom[finished[max(i - AHEAD, 0)]])
         vertex = finished[i]
         found = cursor[idom[vertex]]
         position[vertex] = found
@@ -126,8 +123,8 @@ def _by_position(
     """Fill the last three arguments, columns of `Preorder`, for some positions."""
     last = stop - 1
     for at in range(first, stop):
-        fetch(objects, vertex_at[min(at + 4 * _AHEAD, last)])
-        later = objects[vertex_at[min(at + 2 * _AHEAD, last)]]
+        fetch(objects, vertex_at[min(at + 4 * AHEAD, last)])
+        later = objects[vertex_at[min(at + 2 * AHEAD, last)]]
         fetch(object_types, later)
         fetch(position, later)
         row = objects[vertex_at[at]]
@@ -162,14 +159,14 @@ def _list_referrers(
     free = first_free = 0 if step > 0 else len(referrer) - 1
     lowest, highest = min(first, stop - step), max(first, stop - step)
     for target in range(first, stop, step):
-        later = vertex_at[min(max(target + 4 * _AHEAD * step, lowest), highest)]
+        later = vertex_at[min(max(target + 4 * AHEAD * step, lowest), highest)]
         fetch(pred_start, later)
         fetch(idom, later)
-        later = vertex_at[min(max(target + 2 * _AHEAD * step, lowest), highest)]
+        later = vertex_at[min(max(target + 2 * AHEAD * step, lowest), highest)]
         fetch(pred_source, pred_start[later])
-        later = vertex_at[min(max(target + _AHEAD * step, lowest), highest)]
+        later = vertex_at[min(max(target + AHEAD * step, lowest), highest)]
         begin = pred_start[later]
-        for entry in range(begin, min(pred_start[later + 1], begin + _AHEAD)):
+        for entry in range(begin, min(pred_start[later + 1], begin + AHEAD)):
             fetch(position, pred_source[entry])
         vertex = vertex_at[target]
         before = free

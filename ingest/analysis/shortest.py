@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ingest.analysis.distances import ReferenceColumns
     from ingest.arrays.compiled import Bytes, Ints
 
-_AHEAD = 16
-"""Steps of a loop between asking for an entry of a column and using it."""
 
 _FEW = 16
 """Up to so many rows are sorted by insertion."""
@@ -107,8 +105,8 @@ def _search(
         level_end = tail
         while head < level_end:
             # Each look-up needs the one before, so they are prefetched in turn.
-            fetch(start, queue[min(head + 2 * _AHEAD, tail - 1)])
-            fetch(targets, start[queue[min(head + _AHEAD, tail - 1)]])
+            fetch(start, queue[min(head + 4 * AHEAD, tail - 1)])
+            fetch(targets, start[queue[min(head + 2 * AHEAD, tail - 1)]])
             source, first = queue[head], tail
             for ref in range(start[source], start[source + 1]):
                 row = targets[ref]

@@ -37,7 +37,7 @@ import numpy as np
 
 from ingest.analysis.dominators import sum_retained
 from ingest.analysis.types import type_classes
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
@@ -47,9 +47,6 @@ if TYPE_CHECKING:
 
 NONE = -1
 USED, STAMP, HEAD, QUEUED, WORK = range(5)
-
-_AHEAD = 16
-"""Steps of a loop between asking for an entry of a column and using it."""
 
 
 class SolverState(NamedTuple):
@@ -157,13 +154,13 @@ def _narrow(tree: Preorder, state: SolverState, first: int, end: int) -> int:
     last, last_entry = len(mask) - 1, len(referrer) - 1
     narrowed = 0
     for position in range(first, end):
-        fetch(mask, dominator[min(position + _AHEAD, last)])
+        fetch(mask, dominator[min(position + 2 * AHEAD, last)])
         if start[position] == start[position + 1]:
             common = mask[dominator[position]]
         else:
             common = everything
             for entry in range(start[position], start[position + 1]):
-                fetch(mask, referrer[min(entry + _AHEAD, last_entry)])
+                fetch(mask, referrer[min(entry + 2 * AHEAD, last_entry)])
                 common &= mask[referrer[entry]]
         if type_index[position] >= 0:
             common |= type_bit[type_index[position]]
@@ -376,11 +373,11 @@ def _first_pass(tree: Preorder, state: SolverState) -> bool:
     last, last_entry = len(end) - 1, len(referrer) - 1
     for position in range(1, len(end)):
         count = 0
-        fetch(top, dominator[min(position + _AHEAD, last)])
+        fetch(top, dominator[min(position + 2 * AHEAD, last)])
         if start[position] < start[position + 1]:
             common = ~np.uint64(0)
             for entry in range(start[position], start[position + 1]):
-                later = referrer[min(entry + _AHEAD, last_entry)]
+                later = referrer[min(entry + 2 * AHEAD, last_entry)]
                 fetch(mask, later)
                 fetch(top, later)
                 common &= mask[referrer[entry]]
@@ -556,7 +553,7 @@ def _sum_types(
     """
     cover, last = state.cover, len(tree.end) - 1
     for position in range(first, end):
-        fetch(object_types, tree.object_index[min(position + _AHEAD, last)])
+        fetch(object_types, tree.object_index[min(position + 2 * AHEAD, last)])
         kind = object_types[tree.object_index[position]]
         if exact:
             if kind >= 0 and tree.type_index[position] < 0:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.system.memory import in_ranges, ranges
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 _MANY_ROWS = 1 << 20
 """With at least so many rows, two processors list them."""
-
-_AHEAD = 16
-"""References between asking for the type of a target and using it."""
 
 
 @kernel
@@ -161,7 +158,7 @@ def _count_pairs(
     for source in range(first_object, n):
         begin = max(first_reference, ref_start[source])
         for ref in range(begin, ref_start[source + 1]):
-            fetch(type_index, ref_target[min(ref + _AHEAD, last)])
+            fetch(type_index, ref_target[min(ref + 2 * AHEAD, last)])
             kind = type_index[ref_target[ref]]
             if kind < 0:
                 continue

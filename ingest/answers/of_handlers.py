@@ -9,7 +9,7 @@ import polars as pl
 
 from ingest.answers.of_holders import edges, fitting
 from ingest.answers.view import limit_of, numbered
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ _METHOD = r"System\.Reflection\..*"
 _MANY_HANDLERS = 1 << 18
 """From this number on, two processors look for lists of them."""
 
-_AHEAD = 8
-"""Steps of a loop between asking for an entry of a column and using it."""
 
 _NO_OBJECT = 2**31 - 1
 """A row after all others."""
@@ -289,8 +287,8 @@ def _find_handled(
             last = start[inner + 1] - 1
             for place in range(start[inner], last + 1):
                 # Each look-up leads to the next one: they are asked for one by one.
-                fetch(start, targets[min(place + 2 * _AHEAD, last)])
-                later = targets[min(place + _AHEAD, last)]
+                fetch(start, targets[min(place + 2 * AHEAD, last)])
+                later = targets[min(place + AHEAD, last)]
                 fetch(targets, start[later])
                 fetch(called_by, later)
                 fetch(retained, later)

@@ -10,7 +10,7 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.answers.view import HeapView
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.system.memory import in_ranges
 from ingest.tables.stored_heap import starts_of
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 _MANY_ROWS = 1 << 20
 """From this number of objects on, two processors look for what leads to them."""
-
-_AHEAD = 16
-"""References between asking for the distance of a target and using it."""
 
 
 @kernel
@@ -49,7 +46,7 @@ def _find_parents(
     some_skipped, last = len(skipped) > 0, len(targets) - 1
     above, at = -1, -1
     for ref in range(len(targets)):
-        later = targets[min(ref + _AHEAD, last)]
+        later = targets[min(ref + 2 * AHEAD, last)]
         if first <= later < end:
             fetch(distance, later)
         if source[ref] != at:

@@ -133,3 +133,6 @@ class _Fetch:
 
 
 fetch = _Fetch()
+
+AHEAD = 8
+"""Steps of a loop between `fetch` of an entry and its use, or a multiple of these."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.analysis.types import rows_where, sum_by
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import Holder, Paths
@@ -61,8 +61,6 @@ _MAX_SEARCHES = 200
 
 _MAX_ENTRIES = 200
 
-_AHEAD = 16
-"""Steps of a loop between asking for an entry of a column and using it."""
 
 _HANDLES = (RootKind.HANDLE, RootKind.JNI_GLOBAL, RootKind.FINALIZER_QUEUE)
 
@@ -154,7 +152,7 @@ def _number_groups(
     """
     types, last = len(owns), len(rows) - 1
     for at in range(len(rows)):
-        fetch(object_types, rows[min(at + _AHEAD, last)])
+        fetch(object_types, rows[min(at + 2 * AHEAD, last)])
         row = rows[at]
         kind = object_types[row]
         is_in = kind >= 0 and owns[kind] and not (len(left_out) and left_out[row])
@@ -168,7 +166,7 @@ def _sum_heads(
     """Sum what those rows retain that no other one of their type dominates."""
     last = len(rows) - 1
     for at in range(len(rows)):
-        fetch(retained_bytes, rows[min(at + _AHEAD, last)])
+        fetch(retained_bytes, rows[min(at + 2 * AHEAD, last)])
         if group[at] >= 0 and not is_inner[at]:
             sums[group[at]] += retained_bytes[rows[at]]
 

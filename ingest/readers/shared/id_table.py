@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
@@ -46,9 +46,6 @@ _IDS_PER_PAGE = 8
 
 _MANY_KEYS = 1 << 20
 """From this number on, keys are looked up on two processors."""
-
-_AHEAD = 12
-"""Keys between asking for the word of one and using it."""
 
 
 @kernel
@@ -224,7 +221,7 @@ def _find_words(
     odd = (one << shift) - one
     last = len(keys) - 1
     for at in range(len(keys)):
-        ahead = np.uint64(keys[min(at + _AHEAD, last)])
+        ahead = np.uint64(keys[min(at + 2 * AHEAD, last)])
         if low <= ahead <= high:
             fetch(words, _word_of((ahead - low) >> shift, pages, page_bits))
         key = np.uint64(keys[at])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.values import ObjectValues, ValueKind
 from ingest.readers.shared.columns import starts_of
 from ingest.readers.v8.interfaces import Interfaces
@@ -29,8 +29,6 @@ _LATIN1, _UTF16, _NAME = ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME
 MODULE, SCOPE = "module ", "scope in "
 """How types begin that stand for the variables of a script, and of its functions."""
 
-_AHEAD = 8
-"""Values between asking for what is needed of a text and using it."""
 
 _GLOBAL, _WITHOUT_URL = "global", " / "
 _PROTOTYPE = "(prototype)"
@@ -81,8 +79,8 @@ def _measure(
     """
     last = len(text) - 1
     for i in range(len(text)):
-        fetch(end, text[min(i + 2 * _AHEAD, last)])
-        fetch(content, end[text[min(i + _AHEAD, last)]])
+        fetch(end, text[min(i + 2 * AHEAD, last)])
+        fetch(content, end[text[min(i + AHEAD, last)]])
         row = text[i]
         begin = end[row - 1] if row > 0 else 0
         stop = end[row]
@@ -117,8 +115,8 @@ def _store(
     """Write each value in its encoding; see `_measure`."""
     last = len(text) - 1
     for i in range(len(text)):
-        fetch(end, text[min(i + 2 * _AHEAD, last)])
-        fetch(content, end[text[min(i + _AHEAD, last)]])
+        fetch(end, text[min(i + 2 * AHEAD, last)])
+        fetch(content, end[text[min(i + AHEAD, last)]])
         row = text[i]
         at = end[row - 1] if row > 0 else 0
         stop = end[row]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.arrays.compiled import fetch, kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RefKind
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ ATTACHED, DETACHED = 1, 2
 """States of a DOM node, as recorded; 0 is unknown."""
 
 _NOBODY, _SEVERAL = -1, -2
-
-_AHEAD = 16
-"""Edges between asking for what is known of a target and using it."""
 
 
 class Edges(NamedTuple):
@@ -130,7 +127,7 @@ def strengths(edges: Edges, types: EdgeTypes, is_page: Bools, kind: Bytes) -> bo
     found, last = False, len(edges.to) - 1
     for node in range(len(edges.start) - 1):
         for e in range(edges.start[node], edges.start[node + 1]):
-            fetch(is_page, edges.to[min(e + _AHEAD, last)])
+            fetch(is_page, edges.to[min(e + 2 * AHEAD, last)])
             weak = edges.type[e] == types.weak
             if node > 0 and not weak:
                 weak = edges.type[e] == types.shortcut or (
@@ -226,7 +223,7 @@ def give_sizes_to_owners(
             node = stack[top]
             own = owner[node]
             for e in range(edges.start[node], edges.start[node + 1]):
-                fetch(owner, edges.to[min(e + _AHEAD, last)])
+                fetch(owner, edges.to[min(e + 2 * AHEAD, last)])
                 if edges.type[e] == weak:
                     continue
                 to = edges.to[e]
