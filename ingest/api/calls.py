@@ -267,10 +267,7 @@ def check(
         ('ScoreChangedEventHandler', (13, 25))
     """
     named = [dumps] if isinstance(dumps, str) else [str(dump) for dump in dumps]
-    return judged(
-        named,
-        reading,
-        progress,
+    given = CheckOptions(
         against=[str(dump) for dump in against],
         baseline=None if baseline is None else Path(baseline),
         config=None if config is None else Path(config),
@@ -278,49 +275,46 @@ def check(
         min_dumps=min_dumps,
         allow_incomplete=allow_incomplete,
     )
+    return judged(named, given, reading, progress)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """How dumps are judged; see `check`.
+
+    Attributes:
+        update_baseline: Add the findings to the baseline.
+        prune: Remove from the baseline what no longer occurs.
+    """
+
+    against: Sequence[str] = ()
+    baseline: Path | None = None
+    update_baseline: bool = False
+    prune: bool = False
+    strict_baseline: bool = False
+    config: Path | None = None
+    min_dumps: int = 1
+    allow_incomplete: bool = False
 
 
 def judged(
     dumps: Sequence[str],
+    given: CheckOptions,
     reading: ReadingOptions,
     progress: Progress = silent,
     keepers: Sequence[Keeper] | None = None,
-    *,
-    against: Sequence[str] = (),
-    baseline: Path | None = None,
-    update_baseline: bool = False,
-    prune: bool = False,
-    strict_baseline: bool = False,
-    config: Path | None = None,
-    min_dumps: int = 1,
-    allow_incomplete: bool = False,
 ) -> Check:
-    """Like `check`, also for dumps that ``keepers`` know; can change the baseline.
-
-    Args:
-        dumps: As for `check`.
-        reading: Options.
-        progress: Receives all stages.
-        keepers: Where to look for names that are not files.
-        against: As for `check`.
-        baseline: File of known findings.
-        update_baseline: Add the findings to the baseline.
-        prune: Remove from the baseline what no longer occurs.
-        strict_baseline: As for `check`.
-        config: As for `check`.
-        min_dumps: As for `check`.
-        allow_incomplete: As for `check`.
-    """
+    """As `check`, also of dumps that ``keepers`` know; it can change the baseline."""
     from ingest.gate import baseline as known_findings
     from ingest.gate.findings import judge, with_examples
     from ingest.gate.rules import find_rules
     from ingest.reports.findings import Verdict
 
-    rules = find_rules(Path(), config)
-    file = baseline or Path(known_findings.DEFAULT_NAME)
+    rules = find_rules(Path(), given.config)
+    file = given.baseline or Path(known_findings.DEFAULT_NAME)
     known = {}
-    if file.exists() or (baseline is not None and not update_baseline):
-        known = known_findings.read_baseline(file, prune=prune)
+    if file.exists() or (given.baseline is not None and not given.update_baseline):
+        known = known_findings.read_baseline(file, prune=given.prune)
     options = read_options(reading, rules.own)
     redaction = options.redaction
     if redaction is not None and redaction.types and not redaction.salt:
@@ -329,13 +323,13 @@ def judged(
             "the same in every dump"
         )
     if keepers is None:
-        keepers = keepers_for([*against, *dumps])
+        keepers = keepers_for([*given.against, *dumps])
     opener = Opener(options=options, keepers=keepers, progress=progress)
-    reference = _kept_of(against, opener)[0]
+    reference = _kept_of(given.against, opener)[0]
     found, last = _kept_of(dumps, opener)
-    if len(found) < min_dumps:
+    if len(found) < given.min_dumps:
         raise BadParameter(
-            f"--min-dumps (min_dumps) needs {min_dumps} dumps, and there are "
+            f"--min-dumps (min_dumps) needs {given.min_dumps} dumps, and there are "
             f"{len(found)}"
         )
     result = judge(found, rules, reference)
@@ -344,14 +338,20 @@ def judged(
         result.notes += notes
     today = datetime.datetime.now().date()
     against_known = known_findings.compared(result.findings, known, today)
-    if update_baseline or prune:
+    if given.update_baseline or given.prune:
         known = known_findings.updated(
-            known, against_known, add=update_baseline, prune=prune
+            known, against_known, add=given.update_baseline, prune=given.prune
         )
         known_findings.write_baseline(file, known)
         against_known = known_findings.compared(result.findings, known, today)
     return Check(
-        Verdict(result, against_known, str(file), strict_baseline, allow_incomplete)
+        Verdict(
+            result,
+            against_known,
+            str(file),
+            given.strict_baseline,
+            given.allow_incomplete,
+        )
     )
 
 

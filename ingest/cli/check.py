@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ from ingest.cli.bars import Bars
 from ingest.cli.options import AnyDumps, Connection, Reading, keepers_of, usage_errors
 from ingest.errors import FINDINGS, INCOMPLETE
 from ingest.system.files import check_writable, output_file
+
+if TYPE_CHECKING:
+    from ingest.api.calls import CheckOptions
 
 
 class CheckFormat(StrEnum):
@@ -35,9 +39,10 @@ _FORMATS = {
 """Formats by the suffix of a file."""
 
 
-def check(
-    *,
-    dumps: AnyDumps,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """The options that say how dumps are judged."""
+
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,38 +51,73 @@ def check(
             help="A dump to compare with, such as one of the main branch. What it "
             "also has is not a finding. May be repeated.",
         ),
-    ] = None,
+    ] = None
     baseline: Annotated[
         Path | None,
         typer.Option(
             help="Baseline: a file of known findings. Default: "
             "heaproots-baseline.toml, if it exists."
         ),
-    ] = None,
+    ] = None
     update_baseline: Annotated[
         bool,
         typer.Option("--update-baseline", help="Add the findings to the baseline."),
-    ] = False,
+    ] = False
     prune: Annotated[
         bool,
         typer.Option(
             "--prune", help="Remove entries from the baseline that no longer occur."
         ),
-    ] = False,
+    ] = False
     strict_baseline: Annotated[
         bool,
         typer.Option(
             "--strict-baseline",
             help="Fail if the baseline has entries that no longer occur.",
         ),
-    ] = False,
+    ] = False
     config: Annotated[
         Path | None,
         typer.Option(
             help="File of rules. Default: heaproots.toml, or [tool.heaproots] in "
             "pyproject.toml."
         ),
-    ] = None,
+    ] = None
+    min_dumps: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Refuse to judge fewer dumps. Growth in five is hardly chance.",
+        ),
+    ] = 1
+    allow_incomplete: Annotated[
+        bool,
+        typer.Option(
+            "--allow-incomplete",
+            help="Judge what incomplete dumps have. Without it, they fail the check.",
+        ),
+    ] = False
+
+    def given(self) -> CheckOptions:
+        """The options, as the interface takes them."""
+        from ingest.api.calls import CheckOptions
+
+        return CheckOptions(
+            against=self.against or (),
+            baseline=self.baseline,
+            update_baseline=self.update_baseline,
+            prune=self.prune,
+            strict_baseline=self.strict_baseline,
+            config=self.config,
+            min_dumps=self.min_dumps,
+            allow_incomplete=self.allow_incomplete,
+        )
+
+
+def check(
+    *,
+    dumps: AnyDumps,
+    judging: Judging,
     form: Annotated[
         CheckFormat, typer.Option("--format", "-f", help="What to write to stdout.")
     ] = CheckFormat.TEXT,
@@ -90,20 +130,6 @@ def check(
             "May be repeated; an existing file is replaced.",
         ),
     ] = None,
-    min_dumps: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="Refuse to judge fewer dumps. Growth in five is hardly chance.",
-        ),
-    ] = 1,
-    allow_incomplete: Annotated[
-        bool,
-        typer.Option(
-            "--allow-incomplete",
-            help="Judge what incomplete dumps have. Without it, they fail the check.",
-        ),
-    ] = False,
     reading: Reading,
     connection: Connection,
 ) -> None:
@@ -126,20 +152,7 @@ def check(
         keepers_of(connection, progress) as keepers,
         usage_errors(),
     ):
-        found = judged(
-            dumps,
-            options,
-            progress,
-            keepers,
-            against=against or (),
-            baseline=baseline,
-            update_baseline=update_baseline,
-            prune=prune,
-            strict_baseline=strict_baseline,
-            config=config,
-            min_dumps=min_dumps,
-            allow_incomplete=allow_incomplete,
-        )
+        found = judged(dumps, judging.given(), options, progress, keepers)
     for path, of_file in zip(save or (), forms, strict=True):
         with output_file(path, force=True, private=False) as out:
             out.write(found.written(of_file.value).encode("utf-8", "replace"))

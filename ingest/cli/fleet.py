@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +24,8 @@ from ingest.words.text import counted, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ingest.fleet.add import Added, Workers
+
 app = typer.Typer(
     name="fleet",
     no_args_is_help=True,
@@ -34,6 +36,78 @@ app = typer.Typer(
 _ALL = "all"
 _LISTED = 20
 """The most files of a kind that are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """The options that say what dumps are labelled with."""
+
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Read labels from the end of each address, such as "
+            "'{service}/{version}/{host}-{time}.hprof.gz'.",
+        ),
+    ] = None
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.csv",
+            help="List of dumps: the column 'source' has their addresses, other "
+            "columns their labels.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """The options that say where dumps are read."""
+
+    engine: Annotated[
+        Engine,
+        typer.Option(help="Run in processes of this machine, or on a Spark cluster."),
+    ] = Engine.LOCAL
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Address of the cluster, such as spark://HOST:7077. "
+            "Default: the cluster of spark-submit.",
+        ),
+    ] = None
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Maximum number of processes. Default: one per processor."
+        ),
+    ] = None
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            "--memory-mib",
+            min=1,
+            help="Memory for all processes together. Default: 3/4 of the free memory.",
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout", metavar="SECONDS", min=0.1, help="Maximum time for one dump."
+        ),
+    ] = None
+
+    def workers(self) -> Workers:
+        """What reads the dumps."""
+        from ingest.fleet.add import Workers
+
+        return Workers(
+            engine=self.engine,
+            processes=self.processes or _processors(),
+            memory_bytes=_free_bytes() if self.memory is None else self.memory << 20,
+            timeout_s=self.timeout,
+            master=self.master,
+        )
 
 
 @app.command("add", cls=PanelCommand, epilog=examples("fleet add"))
@@ -51,54 +125,8 @@ def add(
     folder: Annotated[
         Path, typer.Option("--to", metavar="DIR", help="The fleet's folder.")
     ],
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Read labels from the end of each address, such as "
-            "'{service}/{version}/{host}-{time}.hprof.gz'.",
-        ),
-    ] = None,
-    manifest: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv",
-            help="List of dumps: the column 'source' has their addresses, other "
-            "columns their labels.",
-        ),
-    ] = None,
-    engine: Annotated[
-        Engine,
-        typer.Option(help="Run in processes of this machine, or on a Spark cluster."),
-    ] = Engine.LOCAL,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Address of the cluster, such as spark://HOST:7077. "
-            "Default: the cluster of spark-submit.",
-        ),
-    ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Maximum number of processes. Default: one per processor."
-        ),
-    ] = None,
-    memory: Annotated[
-        int | None,
-        typer.Option(
-            "--memory-mib",
-            min=1,
-            help="Memory for all processes together. Default: 3/4 of the free memory.",
-        ),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            "--timeout", metavar="SECONDS", min=0.1, help="Maximum time for one dump."
-        ),
-    ] = None,
+    labels: Labels,
+    machines: WorkerOptions,
     tables: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,7 +150,6 @@ def add(
     the dataset dumps with their errors.
     """
     from ingest.errors import DumpError
-    from ingest.fleet.add import Workers
     from ingest.fleet.add import add as run
     from ingest.fleet.datasets import HEAVY
     from ingest.fleet.sources import LabelPattern, find_sources
@@ -140,20 +167,14 @@ def add(
     options = reading.options()
     if reading.max_memory is None:  # each worker has a limit of its own
         options = replace(options, max_memory_bytes=None)
-    pattern = None if label is None else LabelPattern(label)
-    found = find_sources(sources, pattern, manifest)
+    pattern = None if labels.label is None else LabelPattern(labels.label)
+    found = find_sources(sources, pattern, labels.manifest)
     with Bars() as progress:
         result = run(
             found,
             folder,
             options,
-            Workers(
-                engine=engine,
-                processes=processes or _processors(),
-                memory_bytes=_free_bytes() if memory is None else memory << 20,
-                timeout_s=timeout,
-                master=master,
-            ),
+            machines.workers(),
             heavy=tables or (),
             retry_failed=retry_failed,
             progress=progress,
@@ -161,38 +182,47 @@ def add(
     if as_json:
         typer.echo(json.dumps(asdict(result), indent=2))
     else:
-        typer.echo(
-            f"{counted(result.added_count, 'dumps')} added "
-            f"({counted(result.object_count, 'objects')}), "
-            f"{result.skipped_count:,} there already, "
-            f"{len(result.failures):,} not readable"
-        )
         bare = [source.address for source in found if not source.labels]
-        if pattern and bare:
-            typer.echo(
-                f"  {len(bare):,} of {len(found):,} files have no labels, for --label "
-                f"does not match them, such as {printable(bare[0])}"
-            )
-        if result.differing:
-            first = printable(result.differing[0])
-            typer.echo(
-                f"  {len(result.differing):,} of those there already were read with "
-                f"other options, and stay as they are: {first}"
-                + (" ..." if len(result.differing) > 1 else "")
-            )
-        _write_some(result.failures)
-        if result.incomplete:
-            count = len(result.incomplete)
-            counts = (
-                "is incomplete and counts"
-                if count == 1
-                else ("are incomplete and count")
-            )
-            typer.echo(f"{count:,} of those added {counts} in no share:")
-            _write_some(result.incomplete)
+        _write_result(result, len(found), bare if pattern else [])
         typer.echo(f"next: {command('fleet', 'report', str(folder))}")
     if result.failures and not (result.added_count or result.skipped_count):
         raise DumpError("no dump could be read")
+
+
+def _write_result(result: Added, source_count: int, bare: Sequence[str]) -> None:
+    """Say what was added, and what was not.
+
+    Args:
+        result: What `add` found.
+        source_count: How many files it was given.
+        bare: Addresses of those that the pattern of labels does not match.
+    """
+    typer.echo(
+        f"{counted(result.added_count, 'dumps')} added "
+        f"({counted(result.object_count, 'objects')}), "
+        f"{result.skipped_count:,} there already, "
+        f"{len(result.failures):,} not readable"
+    )
+    if bare:
+        typer.echo(
+            f"  {len(bare):,} of {source_count:,} files have no labels, for --label "
+            f"does not match them, such as {printable(bare[0])}"
+        )
+    if result.differing:
+        first = printable(result.differing[0])
+        typer.echo(
+            f"  {len(result.differing):,} of those there already were read with "
+            f"other options, and stay as they are: {first}"
+            + (" ..." if len(result.differing) > 1 else "")
+        )
+    _write_some(result.failures)
+    if result.incomplete:
+        count = len(result.incomplete)
+        counts = (
+            "is incomplete and counts" if count == 1 else ("are incomplete and count")
+        )
+        typer.echo(f"{count:,} of those added {counts} in no share:")
+        _write_some(result.incomplete)
 
 
 def _write_some(files: Sequence[tuple[str, str]]) -> None:

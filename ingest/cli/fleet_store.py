@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from dataclasses import replace as replace_fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,16 +23,17 @@ from ingest.system import interrupts
 from ingest.words.command_line import command
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ingest.database.loading import Loader, Receipt
 
 FleetDir = Annotated[Path, typer.Argument(metavar="DIR", help="The fleet's folder.")]
 
 
-def load(
-    *,
-    folder: FleetDir,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The options that choose dumps of a fleet."""
+
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -40,15 +41,42 @@ def load(
             help="Dumps, by address, file name or id.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     where: Annotated[
         str | None,
         typer.Option(
             metavar="SQL",
             help="A condition on the columns of dumps, such as \"version = '2.3'\".",
         ),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum number of dumps.")] = 10,
+    ] = None
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of dumps.")] = 10
+
+    def chosen(self, folder: Path) -> Sequence[Mapping[str, object]]:
+        """Rows of ``dumps``, one for each that is chosen.
+
+        Raises:
+            BadParameter: none is named, or there are more than the limit.
+            UnknownDump: there is none.
+        """
+        from ingest.errors import UnknownDump
+        from ingest.fleet.questions import Fleet
+
+        if not self.names and self.where is None:
+            raise typer.BadParameter("name dumps, or choose some with --where")
+        found = Fleet(folder).choose(self.names or (), self.where)
+        if not found:
+            raise UnknownDump(f"no complete dump of the fleet matches {self.where}")
+        if len(found) > self.limit:
+            raise typer.BadParameter(
+                f"{len(found):,} dumps are chosen; --limit {len(found)} loads them all"
+            )
+        return found
+
+
+def load(
+    *,
+    folder: FleetDir,
+    choice: Choice,
     replace: Annotated[
         bool,
         typer.Option("--replace", help="Load dumps again that are already loaded."),
@@ -73,20 +101,10 @@ def load(
     """
     from ingest.cli.dumps import write_receipt
     from ingest.database.loading import Loader
-    from ingest.errors import UnknownDump
-    from ingest.fleet.questions import Fleet
     from ingest.fleet.stored import FleetTables, are_kept, require_all
     from ingest.fleet.workplace import FleetFolder
 
-    if not names and where is None:
-        raise typer.BadParameter("name dumps, or choose some with --where")
-    chosen = Fleet(folder).choose(names or (), where)
-    if not chosen:
-        raise UnknownDump(f"no complete dump of the fleet matches {where}")
-    if len(chosen) > limit:
-        raise typer.BadParameter(
-            f"{len(chosen):,} dumps are chosen; --limit {len(chosen)} loads them all"
-        )
+    chosen = choice.chosen(folder)
     fleet = FleetFolder(folder)
     dumps = []
     for about in chosen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -498,25 +498,21 @@ def asked_dump(
     yield AskedFile(OpenedDump(opened(in_file, reading.given(), progress)), progress)
 
 
-_GROUPS: tuple[type, ...] = (Reading, Connection, Output)
-
-
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """A command that has each option of its groups as a parameter.
 
-    So its group declares an option once for all commands that have the group.
+    A group is a dataclass, so an option is declared once for all commands that have it.
     """
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, type] = {}
     for name, parameter in signature.parameters.items():
-        if parameter.annotation not in _GROUPS:
+        group = parameter.annotation
+        if not (isinstance(group, type) and is_dataclass(group)):
             parameters.append(parameter)
             continue
-        groups[name] = parameter.annotation
-        parameters += inspect.signature(
-            parameter.annotation, eval_str=True
-        ).parameters.values()
+        groups[name] = group
+        parameters += inspect.signature(group, eval_str=True).parameters.values()
     if not groups:
         return command
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,41 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """The options that say when to look, and what becomes of what is found."""
+
+    every: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.1,
+            help="How often to look. A dump is finished that has not changed since "
+            "the last look.",
+        ),
+    ] = 10.0
+    keep: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Remove all but the newest N files whose dumps were added. "
+            "Default: remove none.",
+        ),
+    ] = None
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also write the answer for each dump there, as JSON of at most 1 KiB.",
+        ),
+    ] = None
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="Add what is finished now, and end."),
+    ] = False
+
+
 def watch(
     *,
     sources: Annotated[
@@ -30,31 +66,7 @@ def watch(
     folder: Annotated[
         Path, typer.Option("--to", metavar="DIR", help="The fleet's folder.")
     ],
-    every: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.1,
-            help="How often to look. A dump is finished that has not changed since "
-            "the last look.",
-        ),
-    ] = 10.0,
-    keep: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Remove all but the newest N files whose dumps were added. "
-            "Default: remove none.",
-        ),
-    ] = None,
-    answers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Also write the answer for each dump there, as JSON of at most 1 KiB.",
-        ),
-    ] = None,
+    watching: Watching,
     label: Annotated[
         str | None,
         typer.Option(
@@ -65,10 +77,6 @@ def watch(
         float | None,
         typer.Option(metavar="SECONDS", min=0.1, help="Maximum time for one dump."),
     ] = None,
-    once: Annotated[
-        bool,
-        typer.Option("--once", help="Add what is finished now, and end."),
-    ] = False,
     reading: Reading,
     as_json: AsJson = False,
 ) -> None:
@@ -93,8 +101,9 @@ def watch(
         options,
         Workers(memory_bytes=available_bytes() * 3 // 4, timeout_s=timeout),
         None if label is None else LabelPattern(label),
-        keep,
+        watching.keep,
     )
+    answers = watching.answers
     if answers is not None:
         answers.mkdir(parents=True, exist_ok=True)
     looks = 0
@@ -108,9 +117,11 @@ def watch(
             while watched.removed:
                 notice(f"removed {watched.removed.pop(0)}")
             looks += 1
-            if once and looks == 2:  # what did not change between both is finished
+            if (
+                watching.once and looks == 2
+            ):  # what has not changed between both is finished
                 return
-            time.sleep(every)
+            time.sleep(watching.every)
 
 
 def _write(folder: Path, answer: dict[str, Any], text: str) -> None:

@@ -8,6 +8,7 @@ import re
 import sys
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import partial
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -207,7 +208,9 @@ def in_ranges(
         return [work(*given[0])]
     with threads(len(given) - 1) as pool:
         # In our context, which says how arrays are allocated.
-        others = [pool.submit(copy_context().run, work, *one) for one in given[1:]]
+        others = [
+            pool.submit(copy_context().run, partial(work, *one)) for one in given[1:]
+        ]
         return [work(*given[0]), *(one.result() for one in others)]
 
 
