@@ -163,9 +163,7 @@ def analyse(
     folder = folder_for(spill, graph.object_id)
     stage, steps = "analyse", 4
     progress(stage, 0, steps)
-    types = len(graph.type_names)
-    start, target = graph.ref_start, graph.ref_target
-    with beside(lambda: records_of(start, target)) as records:
+    with beside(lambda: records_of(graph.ref_start, graph.ref_target)) as records:
         reach = search_roots(graph, policy)
         strength = reach.strength
         # Nothing reads these columns until the tree is made.
@@ -191,20 +189,12 @@ def analyse(
     dominator = tree.by_object()
     del tree
     found_origins, allocation = _origins(graph, progress) if origins else (None, None)
-    sums = np.zeros((6, types), np.int64)
-    sum_by_type(
-        graph.type_index,
-        graph.shallow_bytes,
-        distance,
-        dominator,
-        retained_bytes,
-        sums,
-    )
-    # Every object has a type and no placeholder has one, so sums over types are sums
-    # over objects.
+    sums = _sums(graph, distance, dominator, retained_bytes)
+    # Each object has a type, and no placeholder has one.
     reachable = int(sums[1].sum()), int(sums[3].sum())
     counts, sizes = _by_strength(graph, strength, *reachable)
-    metrics = HeapMetrics(
+    progress(stage, steps, steps)
+    return HeapMetrics(
         policy=policy,
         strength=strength,
         root_distance=distance,
@@ -229,8 +219,19 @@ def analyse(
         origins=found_origins,
         allocation=allocation,
     )
-    progress(stage, steps, steps)
-    return metrics
+
+
+def _sums(
+    graph: HeapGraph,
+    distance: NDArray[np.int32],
+    dominator: NDArray[np.int32],
+    retained_bytes: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """int64 (6, T): sums over the objects of each type; see `sum_by_type`."""
+    sums = np.zeros((6, len(graph.type_names)), np.int64)
+    columns = graph.type_index, graph.shallow_bytes, distance, dominator
+    sum_by_type(*columns, retained_bytes, sums)
+    return sums
 
 
 def _by_strength(

@@ -95,14 +95,10 @@ def browse(
         typer.echo(grass(), nl=False)
         return
     chosen = find(query) if query else None
+    needs_dump = guided or printed or (chosen and not chosen.is_of_fleet)
     with (
         Bars() as progress,
-        connection.open(
-            progress,
-            for_dumps=guided
-            or printed is not None
-            or (chosen is not None and not chosen.is_of_fleet),
-        ) as store,
+        connection.open(progress, for_dumps=bool(needs_dump)) as store,
     ):
         if printed is Printed.GUIDE:
             text = _guide(store, store.select(dump))

@@ -66,12 +66,8 @@ def load(
     A dump that is already loaded is not loaded again (exit 0).
     Exit 3: not a readable dump. Exit 6, 7: the server. Exit 8: the embedded server.
     """
-    if name is not None and len(dumps) > 1:
-        raise typer.BadParameter("--name needs exactly one DUMP")
-    if name is not None and not name.strip():
-        raise typer.BadParameter("--name must not be empty")
-    if name is not None and len(name) > LONGEST_NAME:
-        raise typer.BadParameter(f"--name is limited to {LONGEST_NAME} characters")
+    if name is not None:
+        _check_name(name, dumps)
     options = reading.options()
     if all_dumps and options.part is not None:
         raise typer.BadParameter("use only one of --all-dumps and --part")
@@ -118,6 +114,15 @@ def load(
         for early in failed[:-1]:
             typer.echo(f"error: {printable(str(early))}", err=True)
         raise failed[-1]
+
+
+def _check_name(name: str, dumps: Sequence[str]) -> None:
+    if len(dumps) > 1:
+        raise typer.BadParameter("--name needs exactly one DUMP")
+    if not name.strip():
+        raise typer.BadParameter("--name must not be empty")
+    if len(name) > LONGEST_NAME:
+        raise typer.BadParameter(f"--name is limited to {LONGEST_NAME} characters")
 
 
 def _write_suspects(

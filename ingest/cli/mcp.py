@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest.cli.options import Connection, Reading
+
+if TYPE_CHECKING:
+    from ingest.agents.tools import Tools
 
 
 def mcp(
@@ -73,8 +76,6 @@ def mcp(
         if not folder.is_dir():
             raise typer.BadParameter(f"{folder} is no folder", param_hint="--allow")
     from ingest.agents.tools import Tools
-    from ingest.errors import IngestError
-    from ingest.words.command_line import install_command
 
     tools = Tools(
         allowed=[folder.resolve() for folder in allow or [Path()]],
@@ -87,6 +88,13 @@ def mcp(
         ),
         can_start=not no_start,
     )
+    _serve(tools, http, timeout)
+
+
+def _serve(tools: Tools, http: int | None, timeout: float) -> None:
+    from ingest.errors import IngestError
+    from ingest.words.command_line import install_command
+
     try:
         from ingest.agents.server import serve
     except ImportError as error:

@@ -398,13 +398,6 @@ class Connection:
         )
 
 
-HtmlFile = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write an HTML page to this file."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """The options of all commands that write a report, or a page."""
@@ -412,8 +405,11 @@ class Output:
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Output file.")
     ] = None
-    html: HtmlFile = None
-    force: Force = False
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write an HTML page to this file."),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False
     as_json: AsJson = False
 
     @property

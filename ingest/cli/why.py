@@ -9,18 +9,14 @@ import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
-    AsJson,
     Connection,
     DumpName,
-    Force,
-    HtmlFile,
     InFile,
+    Output,
     Reading,
     asked_dump,
     notify,
-    write_file,
 )
-from ingest.system.files import check_writable
 
 
 def why(
@@ -37,9 +33,7 @@ def why(
     ] = 5,
     dump: DumpName = None,
     in_file: InFile = None,
-    html: HtmlFile = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    output: Output,
     reading: Reading,
     connection: Connection,
 ) -> None:
@@ -52,21 +46,18 @@ def why(
     """
     from ingest.api.shown import Why
 
-    if html is not None:
-        if as_json:
-            raise typer.BadParameter("cannot be used with --json", param_hint="--html")
-        check_writable(html, force=force)
+    output.check()
     with (
         Bars() as progress,
         asked_dump(dump, in_file, reading, connection, progress) as asked,
     ):
         progress("ask", 0, None)
-        found = Why.of(asked, subject, paths, as_page=html is not None)
-        page = None if html is None else found.page()
+        found = Why.of(asked, subject, paths, as_page=output.html is not None)
+        if output.html is not None:
+            text = found.page()
+        elif output.as_json:
+            text = json.dumps(found.facts(), indent=2) + "\n"
+        else:
+            text = str(found)
     notify(found.notice)
-    if html is not None and page is not None:
-        write_file(html, page)
-    elif as_json:
-        typer.echo(json.dumps(found.facts(), indent=2))
-    else:
-        typer.echo(str(found), nl=False)
+    output.write(text)

@@ -489,16 +489,7 @@ class BulkWriter:
         stored, dumps, expected = stored_dumps(server), [], there.of_fleets
         fleet = read_fleet_graph(database) if expected.total else None
         for node in present:
-            tables = stored.find(node.number, node.identity.sha256)
-            if tables is None:
-                raise StoreError(
-                    f"the tables of dump {node.number} are missing; load it again"
-                )
-            if fault := tables.fault():
-                raise StoreError(
-                    f"the stored tables of dump {node.number} are not whole ({fault}); "
-                    "load it again with --replace"
-                )
+            tables = _whole(stored, node)
             values = node.properties | (ready if node.number == number else {})
             dumps.append(DumpToImport(node.number, values, tables))
             expected += tables.counts()
@@ -544,6 +535,23 @@ class BulkWriter:
             stored.prune(stored.listed(), _stored(present))
             remove_aside(new.work, old)
         return WrittenDump(name, *told)
+
+
+def _whole(stored: StoredDumps, node: DumpNode) -> StoredTables:
+    """The stored tables of a dump.
+
+    Raises:
+        StoreError: they are missing, or not whole.
+    """
+    tables = stored.find(node.number, node.identity.sha256)
+    if tables is None:
+        raise StoreError(f"the tables of dump {node.number} are missing; load it again")
+    if fault := tables.fault():
+        raise StoreError(
+            f"the stored tables of dump {node.number} are not whole ({fault}); load it "
+            "again with --replace"
+        )
+    return tables
 
 
 def _of_user(database: Database) -> tuple[dict[str, str], dict[str, str]]:

@@ -63,12 +63,6 @@ def facts(
         estimated: Estimates for the heap if the dump is a sample, by name.
         estimated_types: Estimates for each type, by name.
     """
-    kinds = {
-        RootKind(kind).label: int(count)
-        for kind, count in zip(
-            *np.unique(graph.root_kind, return_counts=True), strict=True
-        )
-    }
     findings = find_suspects(graph, metrics, own)
     weak = int(np.count_nonzero(RootFlag.WEAK.is_in(graph.root_flags)))
     return {
@@ -88,7 +82,7 @@ def facts(
         "missing_objects": graph.missing_count,
         "roots": len(graph.root_object),
         "weak_roots": weak,
-        "root_kinds": dict(sorted(kinds.items())),
+        "root_kinds": _root_kinds(graph),
         "shallow_bytes": int(graph.shallow_bytes.sum()),
         "reachable_objects": metrics.reachable_count,
         "reachable_bytes": metrics.reachable_bytes,
@@ -103,16 +97,7 @@ def facts(
         "folded_objects": graph.folded.object_count,
         "folded_bytes": graph.folded.shallow_bytes,
         "folded_references": graph.folded.reference_count,
-        "domains": [
-            {
-                "name": domain.name,
-                "started_ms": domain.started_ms,
-                "ended_ms": domain.ended_ms,
-                "duration_ms": domain.duration_ms,
-                "complete": domain.complete,
-            }
-            for domain in graph.domains
-        ],
+        "domains": _domains(graph),
         "warnings": {i.kind: i.count for i in graph.irregularities},
         "warning_lines": {i.kind: i.line for i in graph.irregularities},
         "warning_offsets": {i.kind: i.offset for i in graph.irregularities},
@@ -131,6 +116,29 @@ def facts(
         "smaller_groups": of_heap(graph, findings.smaller),
         "allocation_sites": largest_sites(graph, metrics, top),
     }
+
+
+def _root_kinds(graph: HeapGraph) -> dict[str, int]:
+    """How many roots there are of each kind, by its label."""
+    kinds = np.unique(graph.root_kind, return_counts=True)
+    counts = {
+        RootKind(kind).label: int(count) for kind, count in zip(*kinds, strict=True)
+    }
+    return dict(sorted(counts.items()))
+
+
+def _domains(graph: HeapGraph) -> list[dict[str, object]]:
+    """The domains of the program, as values for JSON."""
+    return [
+        {
+            "name": domain.name,
+            "started_ms": domain.started_ms,
+            "ended_ms": domain.ended_ms,
+            "duration_ms": domain.duration_ms,
+            "complete": domain.complete,
+        }
+        for domain in graph.domains
+    ]
 
 
 def _parts(graph: HeapGraph) -> list[dict[str, object]]:

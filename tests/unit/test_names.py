@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGE = Path(__file__).parents[2] / "ingest"
-MOST_LINES = 80
+MOST_LINES, MOST_PARAMETERS = 80, 8
 
 CRYPTIC = {"ways", "kept", "whole", "cores", "told", "room", "utils", "misc"}
 """Names that say nothing of what a module has."""
@@ -37,15 +37,51 @@ def repeated_classes(modules: list[tuple[str, ast.Module]]) -> set[str]:
     return {name for name, count in names.items() if count > 1}
 
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
 def long_functions(modules: list[tuple[str, ast.Module]]) -> set[str]:
-    """Functions of more than `MOST_LINES` lines."""
+    """Functions of more than `MOST_LINES` lines, without those of functions in them."""
     return {
         f"{path}:{node.name}"
-        for path, tree in modules
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno or 0) - node.lineno >= MOST_LINES
+        for path, node in functions(modules)
+        if lines_of(node) - sum(map(lines_of, functions_in(node))) > MOST_LINES
     }
+
+
+def wide_functions(modules: list[tuple[str, ast.Module]]) -> set[str]:
+    """Functions of more than `MOST_PARAMETERS` parameters that are no kernels."""
+    return {
+        f"{path}:{node.name}"
+        for path, node in functions(modules)
+        if len(parameters_of(node)) > MOST_PARAMETERS
+        and not any("kernel" in ast.unparse(mark) for mark in node.decorator_list)
+    }
+
+
+def functions(modules: list[tuple[str, ast.Module]]) -> Iterator[tuple[str, Function]]:
+    for path, tree in modules:
+        for node in ast.walk(tree):
+            if isinstance(node, Function):
+                yield path, node
+
+
+def functions_in(node: ast.AST) -> Iterator[Function]:
+    """Those inside of it, without those inside of these."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, Function):
+            yield inner
+        else:
+            yield from functions_in(inner)
+
+
+def lines_of(node: Function) -> int:
+    return (node.end_lineno or 0) - node.lineno + 1
+
+
+def parameters_of(node: Function) -> list[str]:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return [one.arg for one in given if one.arg not in ("self", "cls")]
 
 
 def test_no_two_classes_have_one_name() -> None:

@@ -22,7 +22,7 @@ Source: dotnet/runtime, src/coreclr/gc/gc.cpp; checked against recorded traces.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import DOTNET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -78,16 +78,29 @@ _NAMELESS = "<type {:#x}>"
 """The name of a type that the runtime does not name."""
 
 
+class StreamColumns(NamedTuple):
+    """What a graph has of the stream that its snapshot is in.
+
+    Attributes:
+        collections: All collections of the process.
+        history: The survivals up to this collection.
+        part: The dump as a part of the stream.
+        other_parts: The other dumps of the stream.
+    """
+
+    collections: tuple[GarbageCollection, ...]
+    history: History | None
+    part: Part
+    other_parts: tuple[Part, ...]
+
+
 def assemble(
     collection: Collection,
     events: HeapEvents,
     types: dict[int, Type],
     *,
     is_lossy: bool,
-    timeline: Sequence[GarbageCollection],
-    history: History | None,
-    part: Part,
-    other_parts: Sequence[Part],
+    stream: StreamColumns,
     counter: IrregularityCounter,
 ) -> HeapGraph:
     """Make the graph.
@@ -97,10 +110,7 @@ def assemble(
         events: Its heap events.
         types: By id.
         is_lossy: Whether any events of the stream were lost.
-        timeline: All collections of the process.
-        history: The survivals up to this collection.
-        part: The dump as a part of the stream.
-        other_parts: The other dumps of the stream.
+        stream: What the graph has of the rest of the stream.
         counter: Counts irregularities.
 
     Raises:
@@ -132,10 +142,7 @@ def assemble(
         producer=PRODUCER,
         domains=(Domain(f"process {collection.process}"),),
         field_names=tuple(fields),
-        collections=tuple(timeline),
-        history=history,
-        part=part,
-        other_parts=tuple(other_parts),
+        **stream._asdict(),
     )
 
 

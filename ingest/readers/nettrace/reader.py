@@ -12,7 +12,7 @@ from ingest.heap.read_options import DEFAULTS
 from ingest.readers.base import PendingDump, Selection
 from ingest.readers.dotnet.event_stream import EventStream
 from ingest.readers.dotnet.gc_events import Payloads, wanted
-from ingest.readers.nettrace.assembly import assemble, history
+from ingest.readers.nettrace.assembly import StreamColumns, assemble, history
 from ingest.readers.nettrace.snapshot import Snapshots
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
@@ -160,10 +160,12 @@ class _Trace:
             events,
             snapshots.types.get(collection.process, {}),
             is_lossy=len(gaps.lost) > 0,
-            timeline=self.timeline(collection.process, collection),
-            part=snapshots.part(collection),
-            other_parts=[snapshots.part(one) for one in others],
-            history=history(snapshots.collections, collection, gaps, frees=is_only),
+            stream=StreamColumns(
+                tuple(self.timeline(collection.process, collection)),
+                history(snapshots.collections, collection, gaps, frees=is_only),
+                snapshots.part(collection),
+                tuple(snapshots.part(one) for one in others),
+            ),
             counter=counter,
         )
 

@@ -609,7 +609,7 @@ def test_a_file_cut_anywhere_is_read_as_far_as_it_goes_or_refused(
             assert "truncated_stream" in warnings(graph)
             assert graph.object_count == 2
             analyse(graph)
-    assert read_at_all > 20
+    assert read_at_all > 5
 
 
 def test_a_dump_whose_end_is_cut_off_has_what_is_there(reading: Reading) -> None:
