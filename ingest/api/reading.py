@@ -31,6 +31,8 @@ class ReadingOptions(TypedDict, total=False):
         strength: ``strongest``, or ``mat``: soft, weak, finalizer and phantom
             references count as strong.
         layout: Bytes ``HEADER/REFERENCE/ARRAY[/ALIGNMENT]`` of Java objects.
+        mapping: File of R8 or ProGuard with the original names of a Java or Android
+            program.
         runtime: Runtime of the program; by default it is recognised.
         redact: Remove values, and names of threads, processes and files.
         hash_types: With ``redact``: patterns of types whose names are hashed.
@@ -49,6 +51,7 @@ class ReadingOptions(TypedDict, total=False):
     own: Sequence[str]
     strength: StrengthPolicy | Literal["strongest", "mat"]
     layout: LayoutOption | str | None
+    mapping: str | None
     runtime: str | None
     redact: bool
     hash_types: Sequence[str]
@@ -104,6 +107,7 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
         ),
         strength=StrengthPolicy(given.get("strength", StrengthPolicy.STRONGEST)),
         layout=layout,
+        mapping=given.get("mapping"),
         runtime=runtime,
         redaction=redaction,
         max_memory_bytes=memory_limit(given.get("max_memory")),

@@ -186,6 +186,17 @@ Layout = Annotated[
 ]
 
 
+Mapping = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Original names of classes, fields and frames that R8 or ProGuard has "
+        "shortened: the mapping of this build, for Java and Android dumps.",
+        rich_help_panel=OptionPanel.READING,
+    ),
+]
+
+
 def _runtime(text: str) -> str:
     from ingest.runtimes import RUNTIMES
 
@@ -328,6 +339,7 @@ class Reading:
     own: Own = None
     strength: Strength = StrengthPolicy.STRONGEST
     layout: Layout = None
+    mapping: Mapping = None
     runtime: Runtime = None
     redact: Redact = False
     hash_types: HashTypes = None
@@ -350,6 +362,7 @@ class Reading:
             own=self.own or (),
             strength=self.strength,
             layout=self.layout,
+            mapping=self.mapping,
             runtime=self.runtime,
             redact=self.redact,
             hash_types=self.hash_types or (),

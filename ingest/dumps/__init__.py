@@ -194,6 +194,7 @@ class Opener:
         asked = {
             "--part": options.part is not None,
             "--layout": options.layout is not None,
+            "--mapping": options.mapping is not None,
             "--fold none": options.fold is Fold.NONE,
         }
         for option, is_given in asked.items():

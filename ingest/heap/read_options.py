@@ -91,6 +91,7 @@ class ReadOptions:
             see `ingest.runtimes.Runtime.type_classes`.
         strength: Which weaker references hold their target.
         layout: How a JVM lays out objects; see `LayoutOption`. ``None`` to infer it.
+        mapping: File of original names that R8 or ProGuard has shortened.
         redaction: What to remove from the dump; ``None`` for nothing.
         max_memory_bytes: What the process may occupy; ``None`` for no limit.
         spill: The folder of columns that are more; ``auto`` for that of temporary
@@ -106,6 +107,7 @@ class ReadOptions:
     own: tuple[str, ...] = ()
     strength: StrengthPolicy = StrengthPolicy.STRONGEST
     layout: LayoutOption | None = None
+    mapping: str | None = None
     redaction: Redaction | None = None
     max_memory_bytes: int | None = None
     spill: str = NEVER
@@ -138,6 +140,7 @@ class ReadOptions:
         given = {
             "--fold": None if self.fold is Fold.AUTO else str(self.fold),
             "--layout": None if self.layout is None else str(self.layout),
+            "--mapping": self.mapping,
             "--own": own or None,
             "--runtime": self.runtime,
             "--strength": None

@@ -161,6 +161,12 @@ def _prepared(source: Source, options: ReadOptions) -> Reader:
             "out --layout",
             path=source.name,
         )
+    if options.mapping is not None and "mapping" not in of_file.options:
+        raise DumpError(
+            f"a dump of format {of_file.name} has no names that R8 or ProGuard "
+            "shortens; leave out --mapping",
+            path=source.name,
+        )
     if options.any_expansion:
         source.allow_any_expansion()
     if of_file.has_large_values:

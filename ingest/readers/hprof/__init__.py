@@ -31,7 +31,7 @@ FORMAT = Format(
     memory_per_byte=1.0,
     sniff=sniff,
     package=__name__,
-    options=frozenset({"layout"}),
+    options=frozenset({"layout", "mapping"}),
     has_large_values=True,
     capture=command("capture", "jvm", "PID"),
 )

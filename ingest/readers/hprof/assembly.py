@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ingest.readers.hprof.columns import RecordedHeap
     from ingest.readers.hprof.layout import Fit
     from ingest.readers.hprof.names import NameTable
+    from ingest.readers.hprof.original_names import Renaming
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 
@@ -387,10 +388,14 @@ class StackTable:
     Args:
         names: Names by id.
         id_size: 4 or 8 bytes.
+        renaming: Original names of what was shortened; ``None`` for none.
     """
 
-    def __init__(self, names: NameTable, id_size: int) -> None:
+    def __init__(
+        self, names: NameTable, id_size: int, renaming: Renaming | None = None
+    ) -> None:
         self._names = names
+        self._renaming = renaming
         self._id_size = id_size
         self._classes: dict[int, int] = {}
         self._frames: dict[int, tuple[int, int, int, int]] = {}
@@ -439,6 +444,8 @@ class StackTable:
         owner = f"<class {serial:,}>" if owner is None else java_name(owner)
         name = self._names.get(method) or f"<method {method:#x}>"
         place = self._names.get(source) or "Unknown Source"
+        if self._renaming is not None and line != _NATIVE:
+            return self._renaming.frame(owner, name, place, line)
         if line == _NATIVE:
             place = "Native Method"
         elif line > 0:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from ingest.arrays.compiled import Ids, Ints, Longs, Number
     from ingest.readers.hprof.names import NameTable
+    from ingest.readers.hprof.original_names import Renaming
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 
@@ -146,6 +147,7 @@ class ClassTable:
         id_size: 4 or 8 bytes.
         names: Names by id.
         counter: Counts irregularities.
+        renaming: Original names of what was shortened; ``None`` for none.
 
     Attributes:
         columns: For the scan.
@@ -158,9 +160,14 @@ class ClassTable:
     """
 
     def __init__(
-        self, id_size: int, names: NameTable, counter: IrregularityCounter
+        self,
+        id_size: int,
+        names: NameTable,
+        counter: IrregularityCounter,
+        renaming: Renaming | None = None,
     ) -> None:
         self.columns = _empty(64, 256)
+        self._renaming = renaming
         self.field_names: dict[str, int] = {}
         self.end_words: dict[int, str] = {}
         self._id_size = id_size
@@ -199,7 +206,7 @@ class ClassTable:
 
     def renewed(self) -> ClassTable:
         """A table for the next dump of the file, which knows the names so far."""
-        other = ClassTable(self._id_size, self._names, self._counter)
+        other = ClassTable(self._id_size, self._names, self._counter, self._renaming)
         other._name_ids = dict(self._name_ids)
         return other
 
@@ -315,6 +322,8 @@ class ClassTable:
         if name is None:
             return None
         name = java_name(name)
+        if self._renaming is not None:
+            name = self._renaming.class_name(name)
         if len(name) >= _LONG_NAME:
             self._long_names[name_id] = name
         return name
@@ -402,8 +411,9 @@ class ClassTable:
                 self.links.add(f"<constant {index:,}>", value)
         self.links.close()
         references = number_bytes = 0
+        owner = self._names.get(self._name_ids.get(class_id, 0)) or ""
         for name_id, code, end in values(self._field):
-            name = self._field_name(name_id)
+            name = self._field_name(name_id, owner, code)
             is_reference = code < FIRST_PRIMITIVE
             if not name.startswith("<"):
                 references += is_reference
@@ -415,11 +425,11 @@ class ClassTable:
         self.statics.close()
         self._static_references.append(references)
         self._static_bytes.append(number_bytes)
-        self._parse_fields(data, p)
+        self._parse_fields(data, p, owner)
         self._declare(row)
         self._link_to_super(row, super_id)
 
-    def _parse_fields(self, data: bytes | bytearray, begin: int) -> None:
+    def _parse_fields(self, data: bytes | bytearray, begin: int, owner: str) -> None:
         """Store the fields of the record that is parsed."""
         (count,) = _COUNT.unpack_from(data, begin)
         begin += _COUNT.size
@@ -427,7 +437,7 @@ class ClassTable:
         found = list(self._field.iter_unpack(records))
         if all(self._width(code) for _, code in found):
             for name_id, code in found:
-                self._fields.add(self._field_name(name_id), code)
+                self._fields.add(self._field_name(name_id, owner, code), code)
         else:
             # The widths of the fields are not known: none can be located.
             self._counter.add("unknown_field_type", 1, 0, None)
@@ -438,8 +448,11 @@ class ClassTable:
             return WIDTHS[code - FIRST_PRIMITIVE]
         return self._id_size if code in (1, 2) else 0
 
-    def _field_name(self, name_id: int) -> str:
-        return self._names.get(name_id) or f"<field {name_id:#x}>"
+    def _field_name(self, name_id: int, owner: str, code: int) -> str:
+        name = self._names.get(name_id) or f"<field {name_id:#x}>"
+        if self._renaming is None or name.startswith("<"):
+            return name
+        return self._renaming.field_name(java_name(owner), name, code)
 
     def _declare(self, row: int) -> None:
         """Store the slots of the fields that the class itself declares."""

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.arrays.spill import NEVER
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import Part
+from ingest.heap.read_options import DEFAULTS
 from ingest.readers.base import PendingDump
 from ingest.readers.hprof import MAGICS
 from ingest.readers.hprof.assembly import RecordedFile, StackTable, assemble
 from ingest.readers.hprof.classes import ClassTable
 from ingest.readers.hprof.columns import RecordedHeap
 from ingest.readers.hprof.names import NameTable
+from ingest.readers.hprof.original_names import renaming
 from ingest.readers.hprof.records import (
     ARRAY_ROW,
     CLASSES,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
+    from ingest.readers.hprof.original_names import Renaming
     from ingest.readers.source import Source
 
 _NAME, _LOAD_CLASS, _FRAME, _TRACE = 1, 2, 4, 5
@@ -85,9 +87,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     wanted = options.part or 0
     counter = IrregularityCounter(strict=options.strict, name=source.name)
     chosen, others = None, []
-    dumps = _dumps(
-        source, counter, progress, lambda index: index == wanted, options.spill
-    )
+    dumps = _dumps(source, counter, progress, lambda index: index == wanted, options)
     for dump in dumps:
         if dump.heap is None:
             others.append(Part(dump.number, dump.object_count))
@@ -117,7 +117,7 @@ def read_all(
     Memory: as `read`, for all of them.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
-    dumps = _dumps(source, counter, progress, lambda _index: True, options.spill)
+    dumps = _dumps(source, counter, progress, lambda _index: True, options)
     for dump in list(dumps):
         part = Part(dump.number, dump.object_count)
         assert dump.heap is not None
@@ -165,7 +165,7 @@ def _dumps(
     counter: IrregularityCounter,
     progress: Progress,
     wanted: Callable[[int], bool],
-    spill: str = NEVER,
+    options: ReadOptions = DEFAULTS,
 ) -> Iterator[_Dump]:
     """The dumps of a file, of which those that are wanted are stored.
 
@@ -174,18 +174,21 @@ def _dumps(
         counter: Counts what is irregular.
         progress: Receives what is read.
         wanted: Whether a dump is, by its number.
-        spill: Where large columns are; see `ingest.arrays.array_files.folder_for`.
+        options: How to read them.
 
     Raises:
         MalformedDump, TruncatedDump: there is none with objects.
+        DumpError: the names are to be those of a mapping, which is another program's.
     """
-    parser = _Parser(
-        Feed(source.chunks(progress, _PIECE_BYTES), source.name), counter, spill
-    )
+    names = renaming(options.mapping)
+    feed = Feed(source.chunks(progress, _PIECE_BYTES), source.name)
+    parser = _Parser(feed, counter, options.spill, names)
     index = 0
     while parser.parse(stores=wanted(index)):
         heap = parser.finished()
         counter.file_bytes = parser.feed.offset
+        if names is not None:
+            names.check()
         if heap.object_count or wanted(index):
             yield _Dump(
                 index,
@@ -215,7 +218,13 @@ class _Parser:
             of references, each with the class of these.
     """
 
-    def __init__(self, feed: Feed, counter: IrregularityCounter, spill: str) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        counter: IrregularityCounter,
+        spill: str,
+        names: Renaming | None,
+    ) -> None:
         self.feed = feed
         self._counter = counter
         magic = feed.up_to(max(map(len, MAGICS)))
@@ -229,10 +238,10 @@ class _Parser:
             )
         feed.take(8)  # milliseconds since 1970
         self._names = NameTable()
-        self.table = ClassTable(self.id_size, self._names, counter)
+        self.table = ClassTable(self.id_size, self._names, counter, names)
         self.spaces: dict[int, str] = {}
         self.flat_arrays: list[NDArray[np.uint64]] = []
-        self.stacks = StackTable(self._names, self.id_size)
+        self.stacks = StackTable(self._names, self.id_size, names)
         self._spill = spill
         self._heap = RecordedHeap(self.id_size)
         self._dump_count = 0

@@ -1,0 +1,306 @@
+"""Original names of classes, fields and frames that R8 or ProGuard has shortened.
+
+A mapping has a section for each class: ``app.Order -> a.b:``, then a line for each
+field, ``java.util.List lines -> c``, and for each method, with ranges of lines where
+these were moved or inlined: ``1:3:int app.Cart.sum(int):20:22 -> d``. Entries of a
+method with one range are inlined calls, innermost first. Comments tell the id of the
+build, and the source file of a class.
+
+Source: the description of the format in R8 (``doc/retrace.md``), and the manual of
+ProGuard (ReTrace).
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ingest.errors import DumpError
+
+_MOST_CLASSES, _MOST_LINES, _LONGEST_LINE = 2_000_000, 200_000, 1 << 16
+_CLASS = re.compile(
+    rb"^([^\s#][^\r\n]{0,4096}?) -> ([^\s:]{1,4096}):[ \t]*\r?$", re.MULTILINE
+)
+_BUILD = re.compile(rb"^# pg_map_id: (\w{1,64})", re.MULTILINE)
+_SOURCE_FILE = re.compile(r'"id":"sourceFile","fileName":"([^"\\]{1,255})"')
+_FIELD = re.compile(r"\s+([^\s():]+) ([^\s():]+) -> (\S+)")
+_METHOD = re.compile(
+    r"\s+(?:(\d{1,9}):(\d{1,9}):)?\S+ ([^\s()]+)\([^)]*\)"
+    r"(?::(\d{1,9})(?::(\d{1,9}))?)? -> (\S+)"
+)
+_OF_BUILD = "r8-map-id-"
+"""Begins the name of the source file of each frame, where R8 was told to say its id."""
+_CODES = {
+    "boolean": 4, "char": 5, "float": 6, "double": 7, "byte": 8, "short": 9, "int": 10,
+    "long": 11,
+}  # fmt: skip
+_OBJECT = 2
+_FEWEST_FIELDS, _LEAST_KNOWN = 5, 0.8
+"""From so many fields of renamed classes on, this share of them has to be known."""
+
+
+class _Method(NamedTuple):
+    """An entry of a method: lines of the dump, and where these were originally."""
+
+    first: int
+    last: int
+    name: str
+    original_first: int
+    original_last: int
+
+    def line(self, line: int) -> int:
+        """The original line; 0 if it is not known."""
+        if not self.original_first:
+            return line if not self.last else 0
+        if self.original_last - self.original_first == self.last - self.first:
+            return self.original_first + line - self.first
+        return self.original_first
+
+
+@dataclass(slots=True)
+class _Section:
+    """What a mapping says of one class."""
+
+    name: str
+    source_file: str = ""
+    fields: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    methods: dict[str, list[_Method]] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """Its source file, by its name where the mapping has none."""
+        outer = self.name.rpartition(".")[2].partition("$")[0]
+        return self.source_file or f"{outer}.java"
+
+
+class OriginalNames:
+    """The names of a mapping, read as far as they are asked for.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DumpError: it cannot be read, or is no mapping.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open("rb") as file:
+                self._content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise self._fault(f"it cannot be read: {error}") from None
+        self._spans: dict[str, list[tuple[str, int, int]]] = {}
+        self._by_original: dict[str, str] = {}
+        last: list[tuple[str, int, int]] = []
+        for count, found in enumerate(_CLASS.finditer(self._content)):
+            if count == _MOST_CLASSES:
+                raise self._fault(f"it has more than {count:,} classes")
+            original, short = (
+                text.decode("utf-8", "replace") for text in found.groups()
+            )
+            if last:
+                last[-1] = (*last[-1][:2], found.start())
+            last = self._spans.setdefault(short, [])
+            last.append((original, found.end(), len(self._content)))
+            self._by_original.setdefault(original, short)
+        if not self._spans:
+            raise self._fault(
+                "it names no class as R8 and ProGuard do, such as 'app.Order -> a.b:'"
+            )
+        self._sections: dict[str, _Section] = {}
+
+    def _fault(self, what: str) -> DumpError:
+        return DumpError(f"{what}; --mapping takes a mapping.txt", path=self.path)
+
+    @cached_property
+    def build(self) -> str:
+        """The id of the build; empty if the mapping has none."""
+        found = _BUILD.search(self._content)
+        return found[1].decode() if found else ""
+
+    def class_name(self, name: str) -> str:
+        """The original name of a class, or of an array; ``name`` if it kept that."""
+        head, brackets, rest = name.partition("[")
+        if head in self._spans:
+            return self._section(head).name + brackets + rest
+        host, lambda_, number = head.partition("$$")
+        if lambda_ and host in self._spans:
+            return self._section(host).name + lambda_ + number + brackets + rest
+        return name
+
+    def is_renamed(self, name: str) -> bool:
+        """Whether the class with that short name had another one."""
+        return name in self._spans and self._section(name).name != name
+
+    def field_name(self, owner: str, name: str, code: int) -> str | None:
+        """The original name of a field of the class with a short name.
+
+        Args:
+            owner: The short name of the class that declares it.
+            name: Its short name.
+            code: Its type, as HPROF records it.
+
+        Returns:
+            Several, between ``|``, where the mapping does not tell them apart; ``None``
+            if it has no such field of that type.
+        """
+        if owner not in self._spans:
+            return None
+        found = self._section(owner).fields.get(name, ())
+        return "|".join(sorted({one for one, of in found if of == code})) or None
+
+    def frames(self, owner: str, method: str, source: str, line: int) -> list[str]:
+        """A frame, and those of calls that were inlined into it, innermost first.
+
+        Args:
+            owner: The short name of the class.
+            method: The short name of the method.
+            source: The source file that the dump has.
+            line: The line that the dump has; 0 or less if there is none.
+        """
+        section = self._section(owner) if owner in self._spans else _Section(owner)
+        entries = section.methods.get(method, [])
+        known = [one for one in entries if 0 < one.first <= line <= one.last]
+        if not known:
+            known = [one for one in entries if not one.last] or entries
+            known = [one._replace(first=0, last=0) for one in known]
+            # Where no line says which of them it is, all are named.
+            names = "|".join(sorted({one.name for one in known}))
+            known = [known[0]._replace(name=names)] if known else []
+        if not known:
+            file = section.file if owner in self._spans else source
+            return [_frame(section.name, method, file, line)]
+        found = []
+        for one in known:
+            of, dot, name = one.name.rpartition(".")
+            if not dot or "|" in one.name:
+                found.append(
+                    _frame(section.name, one.name, section.file, one.line(line))
+                )
+            else:
+                short = self._by_original.get(of, of)
+                other = self._section(short) if short in self._spans else _Section(of)
+                found.append(_frame(of, name, other.file, one.line(line)))
+        return found
+
+    def _section(self, short: str) -> _Section:
+        """The section of a class; of several with one short name, all names."""
+        found = self._sections.get(short)
+        if found is None:
+            spans = self._spans[short]
+            found = _Section("|".join(dict.fromkeys(name for name, _, _ in spans)))
+            for _, begin, end in spans:
+                self._read(found, begin, end)
+            self._sections[short] = found
+        return found
+
+    def _read(self, section: _Section, begin: int, end: int) -> None:
+        self._content.seek(begin)
+        for _ in range(_MOST_LINES):
+            if self._content.tell() >= end:
+                break
+            text = self._content.readline()
+            if len(text) > _LONGEST_LINE:
+                continue
+            line = text.decode("utf-8", "replace").rstrip()
+            if line.lstrip().startswith("#"):
+                if said := _SOURCE_FILE.search(line):
+                    section.source_file = said[1]
+            elif found := _FIELD.fullmatch(line):
+                kind, name, short = found.groups()
+                code = _CODES.get(kind, _OBJECT)
+                section.fields.setdefault(short, []).append((name, code))
+            elif found := _METHOD.fullmatch(line):
+                first, last, name, original, original_last, short = found.groups()
+                entry = _Method(
+                    int(first or 0), int(last or 0), name,
+                    int(original or 0), int(original_last or original or 0),
+                )  # fmt: skip
+                section.methods.setdefault(short, []).append(entry)
+
+
+def _frame(owner: str, method: str, file: str, line: int) -> str:
+    return (
+        f"{owner}.{method}({file}:{line})" if line > 0 else f"{owner}.{method}({file})"
+    )
+
+
+class Renaming:
+    """Original names for one dump, and whether the mapping is that of its build.
+
+    Args:
+        names: The mapping.
+    """
+
+    def __init__(self, names: OriginalNames) -> None:
+        self._names = names
+        self._fields = self._known = self._classes = 0
+
+    def class_name(self, name: str) -> str:
+        """See `OriginalNames.class_name`."""
+        self._classes += self._names.is_renamed(name)
+        return self._names.class_name(name)
+
+    def field_name(self, owner: str, name: str, code: int) -> str:
+        """The original name of a field; ``name`` if the mapping has none."""
+        found = self._names.field_name(owner, name, code)
+        if self._names.is_renamed(owner):
+            self._fields += 1
+            self._known += found is not None
+        return found or name
+
+    def frame(self, owner: str, method: str, source: str, line: int) -> str:
+        """A frame with what was inlined into it; see `OriginalNames.frames`.
+
+        Raises:
+            DumpError: the frame names another build.
+        """
+        build, names = self._names.build, self._names
+        if build and source.startswith(_OF_BUILD):
+            other = source.removeprefix(_OF_BUILD)
+            if not (build.startswith(other) or other.startswith(build)):
+                self._refuse(f"build {build}, and the dump is of build {other}")
+        # One text: roots name frames by their number.
+        return ", inlined into ".join(names.frames(owner, method, source, line))
+
+    def check(self) -> None:
+        """Compare the mapping with what was asked of it.
+
+        Raises:
+            DumpError: it is that of another build.
+        """
+        if not self._classes:
+            self._refuse("another program or build: it renames no class of this dump")
+        if self._fields >= _FEWEST_FIELDS and self._known < _LEAST_KNOWN * self._fields:
+            self._refuse(
+                f"another build: it knows {self._known:,} of the {self._fields:,} "
+                "fields of the classes that it names"
+            )
+
+    def _refuse(self, why: str) -> None:
+        raise DumpError(f"the mapping belongs to {why}", path=self._names.path)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, _changed_ns: int) -> OriginalNames:
+    return OriginalNames(path)
+
+
+def renaming(path: str | None) -> Renaming | None:
+    """Original names by a file; ``None`` where none is given.
+
+    Raises:
+        DumpError: it cannot be read, or is no mapping.
+    """
+    if path is None:
+        return None
+    changed_ns = 0
+    with suppress(OSError):  # said when it is read
+        changed_ns = Path(path).stat().st_mtime_ns
+    return Renaming(_read(Path(path).absolute(), changed_ns))
