@@ -1,1 +1,1 @@
-"""A server for coding agents: few questions about dumps, in answers of bounded size."""
+"""A server for coding agents: questions about dumps, with answers of bounded size."""

@@ -1,8 +1,8 @@
 """The server: the Model Context Protocol over standard input and output, or loopback.
 
-The protocol's own package is imported here and nowhere else. Everything heavy, numpy,
-kernels and Neo4j, is imported by a process of its own (`worker`) for the first question
-that needs it, so that a client is answered at once; the question reports its progress.
+Only this module imports the protocol's own package. A process of its own (`worker`)
+imports everything heavy, numpy, kernels and Neo4j, for the first question that needs
+it. So a client is answered at once, and the question reports its progress.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LIMIT_S = 600.0
-"""Seconds after which a question is given up, if nothing else is said."""
+"""Default limit of time for one question, in seconds."""
 
 _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, open_world_hint=False
@@ -59,7 +59,7 @@ Offset = Annotated[int, Field(description="Rows to leave out at the start.", ge=
 
 
 class _Caller:
-    """Has the process answer one question at a time, and reports its progress."""
+    """Has the worker answer one question at a time, and reports its progress."""
 
     def __init__(self, worker: Worker, limit_s: float) -> None:
         self._worker = worker
@@ -85,10 +85,10 @@ class _Caller:
         return text
 
     async def _answer(self, context: Context) -> tuple[Said, str]:
-        """The last that the process says of a question.
+        """The last message of the worker about a question.
 
         Raises:
-            IngestError: it does not say it in time, or has ended.
+            IngestError: the worker is too slow, or has ended.
         """
         steps = 0
         late = (
@@ -120,7 +120,7 @@ def server_of(worker: Worker, limit_s: float = LIMIT_S) -> MCPServer[Any]:
     """The server with its tools.
 
     Args:
-        worker: What they ask.
+        worker: The process that answers them.
         limit_s: Seconds after which a question is given up.
     """
     server: MCPServer[Any] = MCPServer(
@@ -242,10 +242,10 @@ def serve(
     """Serve until the client goes.
 
     Args:
-        tools: What is asked.
-        port: Of HTTP on the loopback interface; ``None`` for standard input and output.
-        token: What a client of HTTP must send as ``Authorization: Bearer TOKEN``; one
-            is made if it is empty.
+        tools: The tools to offer.
+        port: Port for HTTP on loopback; ``None`` for standard input and output.
+        token: Token that an HTTP client must send as ``Authorization: Bearer TOKEN``;
+            made if it is empty.
         limit_s: See `server_of`.
     """
     worker = Worker(tools)
@@ -276,7 +276,7 @@ def guarded(app: App, token: str) -> App:
     """An application that answers only requests with the token.
 
     Args:
-        app: What answers them.
+        app: The application that answers them.
         token: See `serve`.
     """
     expected = f"Bearer {token}".encode()

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from ingest.queries.library import Query
 
 _KEPT = 2
-"""Heaps that stay in memory."""
+"""Number of heaps that stay in memory."""
 
 _MOST_FILES = 200
 _MOST_LOOKED_AT = 500
-"""Files without the suffix of a format whose first bytes are read."""
+"""The most files of unknown suffix whose first bytes are read."""
 
 _MOST_ROWS = 1000
 _GRACE_S = 2.0
-"""For the server to say that a query has taken too long."""
+"""Time for the server to say that a query has taken too long."""
 
 _LONGEST_QUERY = 20_000
 _PATHS = 3
@@ -56,7 +56,7 @@ class Tools:
             the embedded one.
         can_start: Whether the embedded server may be started for a question.
         cypher_s: Seconds that a query of a database may take.
-        within: Called with the seconds within which the rest of a question must end.
+        within: Called with the seconds that are left for a question.
     """
 
     allowed: Sequence[Path]
@@ -72,7 +72,7 @@ class Tools:
     _store: Store | None = None
 
     def close(self) -> None:
-        """Let go of the heaps and of the connection."""
+        """Free the heaps and the connection."""
         self._heaps.clear()
         self._stack.close()
         self._store = None
@@ -104,7 +104,7 @@ class Tools:
         return page.text()
 
     def _files(self) -> list[tuple[str, int]]:
-        """Paths and sizes of dumps: known by their names, or by their first bytes."""
+        """Paths and sizes of dumps, recognised by name or by their first bytes."""
         found: list[tuple[str, int]] = []
         looked_at = 0
         for folder in self.allowed:
@@ -132,7 +132,7 @@ class Tools:
         """The path of a dump that is a file or folder; ``None`` if it is a name.
 
         Raises:
-            UnknownDump: it is, or may be, a file that must not be read.
+            UnknownDump: the dump is, or may be, a file that must not be read.
         """
         from ingest.dumps import is_file
 
@@ -183,7 +183,7 @@ class Tools:
         """The database.
 
         Raises:
-            IngestError: it cannot be opened, or was not to be started.
+            IngestError: it cannot be opened, or must not be started.
         """
         from ingest.database.store import Store, running_target
         from ingest.system.settings import settings
@@ -199,7 +199,7 @@ class Tools:
         return self._store
 
     def _asked(self, dump: str, progress: Progress) -> Asked:
-        """A file, or a loaded dump."""
+        """The dump with this name: a file, or a loaded dump."""
         from ingest.api.asked import AskedFile, AskedStore
 
         if self._file(dump) is not None:
@@ -345,7 +345,7 @@ class Tools:
     def find_query(
         self, words: str, *, offset: int = 0, progress: Progress = silent
     ) -> str:
-        """Tested queries of the library that have to do with some words."""
+        """Tested queries of the library that match some words."""
         del progress
         from ingest.answers.asking import FUNCTIONS
         from ingest.queries.library import library, search
@@ -493,7 +493,7 @@ class Tools:
 
 
 def _is_dump(path: Path) -> bool:
-    """Whether the first bytes of a file are those of a format."""
+    """Whether the first bytes of a file belong to a known format."""
     try:
         probe(str(path))
     except (IngestError, OSError):

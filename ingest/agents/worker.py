@@ -1,12 +1,13 @@
-"""The process that answers the questions, which can be given up whatever it does.
+"""The process that answers the questions, and that can be ended at any time.
 
-A thread cannot be: a kernel, a file that never ends, or a server that sends one endless
+A thread cannot be ended: a kernel, an endless file, or a server that sends one endless
 record would hold it for ever. So the server has a process that knows the dumps, asks it
-one question at a time, and ends it when a question takes too long, when its client goes
-or no longer wants the answer. The next question starts another one.
+one question at a time, and ends it when a question takes too long, or when its client
+goes or no longer wants the answer. The next question starts another process.
 
-What is said between them, through one pipe: the name of a tool and what it is given one
-way, `Said` the other way, of which ``ANSWER``, ``REFUSAL`` and ``FAULT`` are the last.
+They talk through one pipe: the server sends the name of a tool and its arguments, the
+process answers with `Said` messages, of which the last is ``ANSWER``, ``REFUSAL`` or
+``FAULT``.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ if TYPE_CHECKING:
     from ingest.agents.tools import Tools
 
 _EVERY_S = 0.5
-"""Between two notices of progress."""
+"""Time between two notices of progress."""
 
 _END_S = 5.0
-"""For the system to end a process that is killed."""
+"""Time for the system to end a killed process."""
 
 
 class Said(Enum):
-    """What the process says."""
+    """Kinds of messages from the process."""
 
     PROGRESS = "progress"
-    """A line on how far it is."""
+    """A line about its progress."""
     WITHIN = "within"
     """Seconds from now within which the answer must come."""
     ANSWER = "answer"
@@ -54,10 +55,10 @@ class Said(Enum):
 class Worker:
     """The process, as the server sees it.
 
-    Its functions are not called by two at once.
+    No two threads may use it at once.
 
     Args:
-        tools: What it is asked. It must not have been asked before.
+        tools: The tools that answer; they must not have been used before.
     """
 
     def __init__(self, tools: Tools) -> None:
@@ -66,7 +67,7 @@ class Worker:
         self._pipe: Connection | None = None
 
     def ask(self, tool: str, given: dict[str, object]) -> None:
-        """Begin with a question; `hear` has what it says.
+        """Send a question; `hear` returns the messages about it.
 
         Args:
             tool: The name of a method of `Tools`.
@@ -84,10 +85,10 @@ class Worker:
         self._pipe.send((tool, given))
 
     def hear(self) -> tuple[Said, Any]:
-        """What the process says next; waits for it.
+        """Wait for the next message of the process.
 
         Raises:
-            IngestError: it has ended.
+            IngestError: the process has ended.
         """
         pipe, process = self._pipe, self._process
         assert pipe is not None
@@ -107,7 +108,7 @@ class Worker:
     def give_up(self) -> None:
         """End the process, whatever it is doing."""
         process, self._process = self._process, None
-        self._pipe = None  # closed by who still hears it, if somebody does
+        self._pipe = None  # whoever still waits in `hear` closes it
         if process is not None:
             process.kill()
             process.join(_END_S)
@@ -123,7 +124,7 @@ def _work(pipe: Connection, tools: Tools) -> None:
             while True:
                 questions.put(pipe.recv())
         except (EOFError, OSError):
-            os._exit(0)  # in the middle of whatever it is
+            os._exit(0)  # even in the middle of its work
 
     threading.Thread(target=listen, name="server", daemon=True).start()
     lock = threading.Lock()
@@ -149,7 +150,7 @@ def _work(pipe: Connection, tools: Tools) -> None:
 def _progress(
     say: Callable[[Said, object], None],
 ) -> Callable[[str, int, int | None], None]:
-    """A `Progress` that says some of what it is told, from any thread."""
+    """A `Progress` that sends some of its reports, from any thread."""
     last_s = 0.0
 
     def progress(stage: str, done: int, total: int | None) -> None:

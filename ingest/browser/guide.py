@@ -3,9 +3,9 @@
 A guide is an HTML fragment of slides; clicking a ``pre.runnable`` copies it into the
 editor. Each query is one statement, because Browser shows no rows for a script.
 
-Text from the dump is escaped as HTML, and ``=`` as well: Browser 5.24.0 cleans a
-guide with regular expressions over its source, which would remove anything in the
-text of a query that looks like an event handler.
+Text from the dump is escaped as HTML, and ``=`` as well: Browser 5.24.0 cleans the
+source of a guide with regular expressions, which would remove all text of a query that
+looks like an event handler.
 
 Source: Neo4j Browser 5.24.0, cleanHtml, Directives and resolveGuide.
 """
@@ -182,9 +182,10 @@ def _followed(
 ) -> dict[str, str] | None:
     """Choose the object to follow through the guide, and its holder.
 
-    It is the object of the first suspect that retains most, and what it accumulates in;
-    or else, twice, the object of the first smaller group, or that of the program's own
-    types which retains most. A collection of the runtime explains nothing.
+    The object that retains most of the first suspect, and the holder in which it
+    accumulates. Without suspects, both are the object of the first smaller group, or
+    the largest object of the program's own types: a collection of the runtime explains
+    nothing.
     """
     caption = suspects.captions.of
     if suspects.rows:
@@ -219,7 +220,7 @@ def _followed(
 
 
 def _of_program(answer: Answer, runtime: str) -> list[dict[str, object]]:
-    """The rows about types of the program's own."""
+    """The rows about the program's own types."""
     rows = answer.dicts()
     classes = named(runtime).type_classes([str(row["type"]) for row in rows])
     return [
@@ -254,7 +255,7 @@ def _cell(captions: Captions, column: str, value: object) -> str:
 
 
 def _statement(name: str, given: Mapping[str, str], dump: int) -> str:
-    """Return a query of the library with these values and otherwise its defaults."""
+    """Return a query of the library with these values, and defaults for the rest."""
     query = find(name)
     return query.with_literals(query.bind(given, dump))
 

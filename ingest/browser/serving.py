@@ -27,7 +27,7 @@ _METHODS = "GET, HEAD, OPTIONS"
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9, -]+")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _IDLE_S = 10.0
-_POLL_S = 0.05  # how long the end of a server takes at most
+_POLL_S = 0.05  # longest time to end a server
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PageServer(ThreadingHTTPServer):
         hosts: Names of the server itself, with its port.
         url: Its address, with the name ``localhost``: the only host from which Neo4j
             Browser accepts guides without a setting.
-        pages: By path; pages can be added while the server runs.
+        pages: Pages by path; more can be added while the server runs.
     """
 
     daemon_threads = True
@@ -130,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _page(self) -> ServedPage | None:
         """Return the requested page, or refuse the request and return ``None``."""
         hosts = self.headers.get_all("Host", [])
-        # Of two, a proxy and this server could each believe another one.
+        # With two, a proxy and this server could each use another one.
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
         elif (

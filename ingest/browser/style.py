@@ -1,12 +1,12 @@
 """The GraSS style for Neo4j Browser, made from the schema.
 
 Selectors of Browser 5.24.0 can match only labels and relationship types, and
-``diameter`` is a fixed number. So an object with a large retained size has an
-additional label, by which it is drawn larger. That label has a complete rule of its
-own: ``CALL db.schema.visualization()`` draws a node for each label, and Browser makes a
-rule for one without colour and caption, which then holds for the objects as well.
-A node of that visualization has only ``name``, its label: captions of nodes without
-this property show it too.
+``diameter`` is a fixed number. So an object with a large retained size has a further
+label, by which it is drawn larger. That label needs a complete rule: ``CALL
+db.schema.visualization()`` draws a node for each label, and if a label has no rule,
+Browser makes one without colour and caption, which then applies to the objects, too. A
+node of that visualization has only the property ``name``, its label, so captions fall
+back to ``name``.
 
 Source: Neo4j Browser 5.24.0, GraphStyleModel (selectors, properties, captions).
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 NAME = "heaproots.grass"
 _CAPTIONS = ("type_name", "caption", "name")
-"""Properties for the caption of a node; the first that it has."""
+"""Properties for captions; a node shows the first that it has."""
 _ARROW_CAPTIONS = {
     "REFERENCES": "{field}",
     "WEAKLY_REFERENCES": "{field} {strength}",
     "REFERENCES_TYPE": "{reference_count}",
 }
-"""By relationship type; the others show the type."""
+"""Captions by relationship type; the others show the type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ ARROWS = {
 
 
 LARGER = {1: 66, 10: 90}
-"""Diameter in pixels of an object that retains that percentage of the heap."""
+"""Diameter in pixels of an object that retains a percentage of the heap."""
 
 
 def grass() -> str:

@@ -33,8 +33,8 @@ def info(
 ) -> None:
     """Summarize a dump: leak suspects, objects, types, retained sizes. No database.
 
-    Of several dumps of one program, the last one is summarized, and what grew since the
-    first comes first. Exit 3: not a readable dump. Exit 9: no such dump.
+    With several dumps of one program, the last one is summarized, after what grew since
+    the first. Exit 3: not a readable dump. Exit 9: no such dump.
     """
     from ingest.api.shown import summary_of
     from ingest.dumps import is_file

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 TWIN = 0.9
-"""Ratio of the smaller to the larger of two counts, from which on a path that came can
-be one that went."""
+"""A new path may be one that disappeared if the smaller of two counts is at least this
+share of the larger."""
 
 FEWEST_MOVED = 3
-"""Fewer objects below a path are not looked for elsewhere."""
+"""With fewer objects below, a path is not looked for elsewhere."""
 
 _SUMS = ("object_count", "shallow_bytes", "total_bytes", "rest_bytes")
 
@@ -39,16 +39,16 @@ class PathTree:
     """The G paths of one tree in D dumps; parents come first, row 0 is the top.
 
     Attributes:
-        fingerprint: Of each path.
+        fingerprint: Fingerprint of each path.
         name: Full name of the type at its end, or the kind or role of the root; empty
             at the top.
         parent: int32 (G,). Row of the path that it continues; -1 at the top.
         object_count, shallow_bytes: int64 (G, D). Objects at the end of the path, and
             their bytes.
-        total_bytes: int64 (G, D). Bytes of those, and of all on paths that continue it:
-            what they retain, in the tree of dominators.
-        is_known: bool (G, D). False where a dump does not have the path, but lists only
-            its larger ones, so that it may be one of the others.
+        total_bytes: int64 (G, D). Bytes of those objects and of all on paths below; in
+            the tree of dominators, what they retain.
+        is_known: bool (G, D). False if a dump does not list the path but lists only its
+            larger paths, so that it may have this one, too.
         levels: Rows by their number of steps, the top first.
     """
 
@@ -80,16 +80,16 @@ class PathTree:
 
     @cached_property
     def has_objects(self) -> Flags:
-        """Bool (G,): whether it ends in a type, and not in a kind or role of roots."""
+        """Bool (G,): whether a path ends in a type, not in a kind or role of roots."""
         return np.asarray((self.object_count > 0).any(axis=1))
 
     @cached_property
     def is_compared(self) -> Flags:
-        """Bool (G,): known in all dumps."""
+        """Bool (G,): whether a path is known in all dumps."""
         return np.asarray(self.is_known.all(axis=1))
 
     def is_above(self, flagged: Flags) -> Flags:
-        """Bool (G,): whether a path that this one continues is flagged."""
+        """Bool (G,): whether a path above this one is flagged."""
         found = np.zeros(len(flagged), np.bool_)
         for rows in self.levels[1:]:
             above = self.parent[rows]
@@ -97,7 +97,7 @@ class PathTree:
         return found
 
     def is_below(self, flagged: Flags) -> Flags:
-        """Bool (G,): whether a path that continues this one is flagged."""
+        """Bool (G,): whether a path below this one is flagged."""
         found = np.zeros(len(flagged), np.bool_)
         for rows in reversed(self.levels[1:]):
             found[self.parent[rows][found[rows] | flagged[rows]]] = True
@@ -105,15 +105,15 @@ class PathTree:
 
     @cached_property
     def stays(self) -> Flags:
-        """Bool (G,): whether it has as many objects in every dump."""
+        """Bool (G,): whether a path has equally many objects in every dump."""
         count = self.object_count
         return np.asarray(self.has_objects & (count == count[:, :1]).all(axis=1))
 
     def is_explained(self, flagged: Flags) -> Flags:
-        """Bool (G,): whether a flagged path that this one continues explains it.
+        """Bool (G,): whether a flagged path above explains the growth of this one.
 
-        One does not where there are objects in between that are as many in every dump:
-        what accumulates below those is no part of what accumulates above them.
+        A flagged path explains nothing if objects in between are equally many in every
+        dump: what accumulates below these is not part of what accumulates above.
         """
         found = np.zeros(len(flagged), np.bool_)
         for rows in self.levels[1:]:
@@ -125,7 +125,7 @@ class PathTree:
     def explained_bytes(self) -> NDArray[np.int64]:
         """int64 (G,): by how much ``total_bytes`` grew from the first dump to the last.
 
-        Without what is below objects that are as many in every dump.
+        Growth below objects that are equally many in every dump is not counted.
         """
         more = self.total_bytes[:, -1] - self.total_bytes[:, 0]
         others = np.zeros(len(more), np.int64)
@@ -135,11 +135,11 @@ class PathTree:
         return np.asarray(more - others)
 
     def topmost(self, more_objects: Flags, more_bytes: Flags) -> Flags:
-        """Bool (G,): where objects accumulate first on their paths.
+        """Bool (G,): the topmost paths on which objects accumulate.
 
-        A container that grows because it has more in it is not such a place: its
-        objects are as many as before. A buffer that grows is, where nothing below it
-        explains that.
+        A container that grows because it has more in it does not count: the number of
+        containers is as before. A buffer that grows counts if nothing below it explains
+        the growth.
 
         Args:
             more_objects: Paths with more objects.
@@ -206,12 +206,12 @@ def path_tree(dumps: Sequence[ComparedDump], tree: str) -> PathTree:
 
 
 def _with_common_names(rows: pl.DataFrame) -> pl.DataFrame:
-    """The names of paths, of several names of one path what they have in common.
+    """The names of paths; a path with several names gets their common part.
 
-    Such as those of lambdas, which have numbers that differ from run to run.
+    Lambdas, for example, have numbers that differ from run to run.
 
     Args:
-        rows: With ``names``, the number of names of each path, which is taken away.
+        rows: Rows with ``names``, the number of each path's names, which is removed.
     """
     names = [
         normalised_type(name) if several else name
@@ -221,13 +221,13 @@ def _with_common_names(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_fingerprint(paths: pl.DataFrame) -> pl.DataFrame:
-    """One row for each fingerprint: rows whose steps are not counted are one path."""
+    """One row for each fingerprint; rows whose steps are not counted are merged."""
     above = paths.select(
         pl.col("path").alias("parent"), pl.col("fingerprint").alias("above")
     )
     rows = paths.join(above, on="parent", how="left", maintain_order="left")
-    # Below another row of the same path are the nodes and tables of a collection: they
-    # are no further collections, and in its totals already.
+    # A row below another one of the same path is the inside of a collection: it is
+    # not a further collection, and its totals are counted already.
     is_first = pl.col("above").is_null() | (pl.col("above") != pl.col("fingerprint"))
     grouped = rows.group_by("fingerprint", maintain_order=True).agg(
         pl.col("above", "name", "depth").filter(is_first).first(),
@@ -244,7 +244,7 @@ def _known(
     present: Flags,
     sums: dict[str, NDArray[np.int64]],
 ) -> Flags:
-    """Whether a path that a dump does not list is really not in it."""
+    """Whether a path that a dump does not list is really absent."""
     known = present.copy()
     rest = sums["rest_bytes"].copy()
     most = sums["total_bytes"].max(axis=1)
@@ -259,11 +259,11 @@ def _known(
 def is_unsure(tree: PathTree, dumps: Sequence[ComparedDump]) -> Flags:
     """Bool (G,): whether what grew on a path may be due to a gap in a dump.
 
-    What an incomplete dump lacks may be what kept an object on another path, so that
-    it seems to have come to this one, and even what made an object unreachable. All
-    that is sure is that no type has more instances because of a gap. So a path grew if
-    it has more objects, and no more of them than its type has instances. What is
-    missing grew nowhere. Of whole dumps, all is sure.
+    An incomplete dump may lack what kept an object on another path, so that the object
+    seems to be new on this one, and even what made an object unreachable. Only one
+    thing is sure: no type has more instances because of a gap. So a path grew if it has
+    more objects, but not more than its type has new instances. What a dump lacks grew
+    nowhere. If the dumps are whole, everything is sure.
     """
     is_whole = np.array([not dump.incomplete for dump in dumps])
     if is_whole.all():
@@ -283,18 +283,18 @@ def is_unsure(tree: PathTree, dumps: Sequence[ComparedDump]) -> Flags:
 
 
 def moved(tree: PathTree, first: int, last: int) -> dict[int, int]:
-    """Paths that went, each with one that came and seems to have the same objects.
+    """Paths that disappeared, each with a new path that seems to have its objects.
 
-    They end in the same type, and have about as many objects and bytes below. Nothing
-    is looked for below a pair.
+    Both end in the same type, and have about as many objects and bytes below. Paths
+    below such a pair are not matched.
 
     Args:
         tree: The paths.
-        first: The dump that has those that went.
-        last: The dump that has those that came.
+        first: The dump that has the old paths.
+        last: The dump that has the new paths.
 
     Returns:
-        Rows of paths that went, to those of paths that came.
+        Rows of new paths by rows of old paths.
     """
     before, after = tree.total_bytes[:, first], tree.total_bytes[:, last]
     had, has = tree.object_count[:, first].tolist(), tree.object_count[:, last].tolist()

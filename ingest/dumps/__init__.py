@@ -1,8 +1,8 @@
-"""The door: whatever a user names as a dump is opened here, and nowhere else.
+"""The door: only this package opens what a user names as a dump.
 
 A dump is a file, a member of an archive, standard input, one of several dumps of a
-file, a folder of ``ingest export``, or a dump that a database or a fleet keeps. These
-stand above this room, and come as a `Keeper`.
+file, a folder of ``ingest export``, or a dump that a database or a fleet keeps.
+Databases and fleets are on higher floors, and come as a `Keeper`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 _MEMBER = "::"
-"""Between an archive and its member, or a fleet and its dump."""
+"""Separates an archive and its member, or a fleet and its dump."""
 
 
 class Keeper(Protocol):
-    """Who keeps dumps: a database, a fleet."""
+    """What keeps dumps: a database or a fleet."""
 
     def find(self, what: str) -> KeptDump | None:
-        """The dump of that name; ``None`` where names of its dumps are not like that.
+        """The dump of that name; ``None`` if names of its dumps look different.
 
         Raises:
-            UnknownDump: its dumps have such names, but there is none of this one.
+            UnknownDump: its dumps have such names, but none has this one.
         """
 
 
@@ -49,7 +49,7 @@ class Opener:
 
     Attributes:
         options: How to read and to measure them.
-        keepers: Who is asked for a name that is no file's.
+        keepers: Where to look for a name that is not a file.
         origins: Whether the objects of files are followed back through collections.
         progress: Receives all stages.
     """
@@ -64,13 +64,13 @@ class Opener:
 
         Args:
             what: A path, ``ARCHIVE.zip::MEMBER``, ``-``, a folder of ``ingest export``,
-                or what a keeper knows.
+                or a dump that a keeper knows.
 
         Raises:
             DumpError: there is no such file, or the folder has no dump.
-            UnknownDump: there is neither a file nor a kept dump of that name.
-            IngestError: the options ask for what a dump that was read before cannot
-                give.
+            UnknownDump: neither a file nor a kept dump has that name.
+            IngestError: the options need the file, but the dump was read before and
+                only its tables are kept.
         """
         if is_file(what):
             return self._of_file(what, self._read)
@@ -110,9 +110,9 @@ class Opener:
                 yield before
 
     def open_all(self, named: Sequence[str]) -> Iterator[Dump]:
-        """Open dumps one after another; all dumps of a file that is named alone.
+        """Open dumps one after another; a single file stands for all dumps in it.
 
-        A dump is closed when the next one is asked for, so that one heap at a time is
+        A dump is closed when the next one is asked for, so only one heap at a time is
         in memory.
 
         Raises:
@@ -155,11 +155,11 @@ class Opener:
         )
 
     def _kept(self, what: str) -> KeptDump:
-        """What is kept under a name.
+        """The dump that a keeper has under a name.
 
         Raises:
-            DumpError: the name is a folder's without a dump, or is like a file's.
-            UnknownDump: nobody keeps such a dump.
+            DumpError: it is a folder without a dump, or looks like the name of a file.
+            UnknownDump: no keeper has such a dump.
         """
         if Path(what).is_dir():
             from ingest.dumps.dump import kept_export
@@ -184,7 +184,7 @@ class Opener:
         raise UnknownDump(f"{missing}; and no such file") from None
 
     def _check_kept(self, what: str, kept: KeptDump) -> None:
-        """Refuse what only reading the file again could give."""
+        """Refuse options that need the file to be read again."""
         options = self.options
         if options.redaction is not None and not kept.is_redacted:
             raise IngestError(
@@ -206,7 +206,7 @@ class Opener:
 
 
 def is_file(what: str) -> bool:
-    """Whether a user means a file: there is one, or the name is like that of one."""
+    """Whether a user means a file: it exists, or the name looks like a file's."""
     if what == STDIN:
         return True
     try:
@@ -215,7 +215,7 @@ def is_file(what: str) -> bool:
             return False
         if path.exists():
             return True
-    except OSError:  # longer than any name of a file
+    except OSError:  # longer than any file name
         return True
     outer, mark, _ = what.partition(_MEMBER)
     if mark:
@@ -226,7 +226,7 @@ def is_file(what: str) -> bool:
 def _once(
     graph: Callable[[], HeapGraph], sha256: str
 ) -> Callable[[str], tuple[HeapGraph, Identity]]:
-    """Reads one of several dumps of a file, which has been parsed."""
+    """Give out, once, a dump of a file that has been parsed."""
 
     def read(_: str) -> tuple[HeapGraph, Identity]:
         made = graph()

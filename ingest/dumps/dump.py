@@ -1,4 +1,4 @@
-"""A dump that has been opened, or is kept: its heap, metrics, tables and names."""
+"""A dump that was opened, or is kept: its heap, metrics, tables and names."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class KeptDump(NamedTuple):
-    """A dump that was read before, of which somebody keeps the tables.
+    """A dump that was read before, and whose tables are kept.
 
     Attributes:
-        name: As its keeper calls it.
+        name: Its name in the keeper.
         source: Name of its file, or of the folder of the tables.
-        tables: What is kept of it.
+        tables: Its tables.
         format_name: Name of its format; empty if that is not known.
         runtime: Name of its runtime; empty if that is not known.
-        identity: Which dump of which file; ``None`` if that is not known.
+        identity: Identifies the dump and its file; ``None`` if unknown.
         strength: The policy under which it was measured; empty if that is not known.
         is_redacted: Whether its values were removed.
         incomplete: Why it is not the whole heap; empty if nothing speaks against it.
@@ -52,7 +52,7 @@ class KeptDump(NamedTuple):
     incomplete: str = ""
 
     def heap(self) -> tuple[HeapGraph, Identity | None]:
-        """Its heap, made of the tables again.
+        """Its heap, made again from the tables.
 
         Raises:
             IngestError: the tables contradict one another, or are incomplete.
@@ -67,20 +67,20 @@ class KeptDump(NamedTuple):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Dump:
-    """A dump: heap, metrics, tables, identity and name, each made once and late.
+    """A dump: heap, metrics, tables, identity and name, each made once, when needed.
 
     Attributes:
         what: What the user wrote.
-        name: What to call it.
+        name: Name of the dump.
         source: Name of its file.
         options: How to read and to measure it.
         origins: Whether its objects are followed back through collections.
         progress: Receives all stages.
         read: Reads the heap.
-        part: Which dump of its file it is; ``None`` where one was not looked for.
-        identity: Which dump of which file; ``None`` before the file has been read, or
-            where a keeper does not know.
-        kept: What was read before; ``None`` for a file.
+        part: Which dump of its file it is; ``None`` if none was chosen.
+        identity: Identifies the dump and its file; ``None`` before the file has been
+            read, or if a keeper does not know.
+        kept: The kept dump; ``None`` for a file.
     """
 
     what: str
@@ -98,20 +98,20 @@ class Dump:
 
     @property
     def graph(self) -> HeapGraph:
-        """The heap, read at the first time.
+        """The heap, read when first needed.
 
         Raises:
             DumpError: it cannot be read.
-            NotEnoughMemory: reading or analysing it needs more than may be used.
+            NotEnoughMemory: reading or analysing it needs more memory than may be used.
         """
         if self._graph is None:
-            read, self.read = self.read, _closed  # it may hold what it has read
+            read, self.read = self.read, _closed  # which may hold what it has read
             self._graph, self.identity = read()
         return self._graph
 
     @property
     def metrics(self) -> HeapMetrics:
-        """Its metrics, computed at the first time, by the policy of the options.
+        """Its metrics, computed when first needed, by the policy of the options.
 
         Raises:
             DumpError, NotEnoughMemory: see `graph`.
@@ -136,12 +136,12 @@ class Dump:
         trees: Sequence[str] = TREES,
         path_rows: bool = False,
     ) -> HeapTables:
-        """Its heap as tables; they share the columns of the heap.
+        """Its heap as tables; they share the heap's columns.
 
         Args:
             path_limit: The most paths of each tree.
             trees: The trees that are needed.
-            path_rows: Whether it must be known on which path each object is.
+            path_rows: Whether the path of each object is needed.
         """
         from ingest.tables.heap_tables import HeapTables
 
@@ -162,7 +162,7 @@ class Dump:
         return tables
 
     def close(self) -> None:
-        """Let go of the heap and its metrics."""
+        """Free the heap and its metrics."""
         self._graph = self._metrics = None
         self.read = _closed
 
@@ -175,10 +175,10 @@ _NEEDED = ("types", "type_paths", "suspects")
 
 
 def kept_export(folder: Path) -> KeptDump:
-    """The dump of a folder.
+    """The dump in an exported folder.
 
     Raises:
-        DumpError: the folder has no tables of a dump, or those of two.
+        DumpError: the folder has no tables of a dump, or tables of two.
     """
     from ingest.tables.export_format import ExportFormat
     from ingest.tables.manifest import check_manifest

@@ -1,4 +1,4 @@
-"""How much memory a dump will take: before it is read, and before it is analysed."""
+"""Checks of the memory that a dump will take, before it is read and analysed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from ingest.readers.source import Source
 
 _BASE_BYTES = 150 << 20
-"""What Python, numpy, numba and polars take."""
+"""Memory of Python, numpy, numba and polars."""
 
 _HELPS = "free some, name a folder with room with --spill"
 
 
 def check_file(source: Source, options: ReadOptions) -> None:
-    """Before a file is read: keep columns in files, or refuse what is too large.
+    """Check a file before it is read: keep columns in files, or refuse the dump.
 
     Raises:
-        NotEnoughMemory: reading and analysing it needs more than may be used, and
-            no folder for its columns has room.
-        UnknownFormat: it is of no format that we read.
+        NotEnoughMemory: reading and analysing it needs more memory than may be used,
+            and no folder for its columns has room.
+        UnknownFormat: no reader knows its format.
     """
     most, content = options.max_memory_bytes, source.content_bytes
     of_file = format_of(source)
@@ -52,11 +52,11 @@ def check_file(source: Source, options: ReadOptions) -> None:
 
 
 def check_heap(graph: HeapGraph, what: str, options: ReadOptions) -> None:
-    """Before a heap is analysed: keep columns in files, or refuse what is too large.
+    """Check a heap before it is analysed: keep columns in files, or refuse it.
 
     Raises:
-        NotEnoughMemory: the analysis needs more than may be used, and no folder for
-            its columns has room.
+        NotEnoughMemory: the analysis needs more memory than may be used, and no folder
+            for its columns has room.
     """
     if options.max_memory_bytes is None:
         return

@@ -1,7 +1,7 @@
-"""What is irregular in a dump, whether it has the whole heap, and why not.
+"""Irregularities of a dump, and whether it is the whole heap.
 
-What an incomplete dump lacks may hold, own or be any object. So nothing may be
-concluded from what is absent in it: not that an object is garbage, that there is no
+An incomplete dump may lack objects, and whatever holds or owns others. So nothing may
+be concluded from what is absent in it: not that an object is garbage, that there is no
 leak, or that something is gone since another dump.
 """
 
@@ -25,7 +25,7 @@ class Irregularity:
         count: Number of occurrences.
         line: 1-based line of the first one in text formats, else ``None``.
         offset: Byte offset of the first one, if known.
-        total: What the count is a part of, where it is of bytes.
+        total: All bytes, if ``count`` is a number of bytes.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Irregularity:
 
 
 CUT = ("truncated_", "unclosed_")
-"""How the names of irregularities begin that mean that the file ends too early."""
+"""Prefixes of irregularities that mean that the file ends too early."""
 
 _LOST = {
     "lost_event": ("1 event", "events", "lost while the dump was written"),
@@ -53,7 +53,7 @@ _LOST = {
         "announced by the events and not recorded",
     ),
 }
-"""Irregularities that mean that the program's runtime did not record all."""
+"""Irregularities that mean that the program's runtime did not record everything."""
 
 _UNREAD = frozenset(
     {
@@ -71,28 +71,28 @@ _UNREAD = frozenset(
         "unknown_record",
     }
 )
-"""Irregularities of which each is something that could not be read."""
+"""Irregularities that each stand for something that could not be read."""
 
 UNREAD_BYTES = "unread_bytes"
-"""The irregularity of bytes that were skipped, with as many objects as may be in them.
+"""Skipped bytes, which may contain objects; the count is in bytes.
 """
 
 _SAMPLED = "sampled_one_in"
 
 _LITTLE = 0.001
-"""Share of the bytes, or objects, references and roots, that may be unreadable."""
+"""A dump is complete if at most this share of bytes or records is unreadable."""
 
 _MOST_MISSING = 0.1
-"""Share of objects that may be referred to and not recorded. Complete Java dumps lack
-the objects of the archive of shared classes: 7 % of those of a small program."""
+"""Share of objects that may be missing although others refer to them. Complete Java
+dumps lack objects of the archive of shared classes, 7 % in a small program."""
 
 
 NOT_CONTAINED = "that it does not contain"
-"""How the reason ends of a dump that lacks objects, and whose file is whole."""
+"""End of the reason for a dump whose file is whole but lacks objects."""
 
 
 def incomplete_note(name: str, why: str) -> str:
-    """What comes first wherever an incomplete dump is spoken of.
+    """The first sentence wherever an incomplete dump is described.
 
     Args:
         name: The dump, as the subject of a sentence.
@@ -113,10 +113,10 @@ def why_incomplete(
     """Why a dump does not have the whole heap, as the end of a sentence.
 
     Args:
-        irregularities: Those that its reader tolerated.
+        irregularities: Irregularities that its reader tolerated.
         is_sample: Whether only some of the objects were recorded on purpose.
         object_count: Objects in the dump.
-        missing_count: Objects that are referred to and not in the dump.
+        missing_count: Objects that others refer to but that are not in the dump.
         reference_count: References in the dump.
         root_count: Roots in the dump.
 
@@ -153,7 +153,7 @@ def why_incomplete(
 
 
 def _cut(found: Iterable[Irregularity]) -> str:
-    """Where the file ends, if that is too early."""
+    """Where the file ends, if it ends too early."""
     for entry in found:
         if entry.kind.startswith(CUT) and entry.kind not in _LOST:
             what = entry.kind.replace("_", " ")

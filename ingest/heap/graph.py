@@ -31,16 +31,16 @@ EPHEMERON = "(ephemeron)"
 """The field of a reference from a key to its value in a dependent handle."""
 
 OF_CLASS, OF_LOADER = "<class>", "<classes>"
-"""The fields of references to a class from its instances, and from its loader, in
-dumps in which classes hold what is in their static fields."""
+"""Fields of the references that lead to a class from its instances and its loader, in
+dumps in which class objects hold the values of static fields."""
 
 
 class RefKind(IntEnum):
     """Strength of a reference, the strongest first.
 
-    The collector frees softly reachable objects when memory is short, weakly reachable
-    ones at its next collection. A finalizer sees its object once nothing stronger
-    does; phantom references are told that the object is gone.
+    The collector frees softly reachable objects when memory is short, and weakly
+    reachable ones at its next collection. A finalizer sees its object once nothing
+    stronger holds it; phantom references are notified after the object is gone.
     """
 
     STRONG = 0
@@ -59,9 +59,9 @@ class RootKind(IntEnum):
     """Kind of a GC root, the same for all formats.
 
     Readers map the kinds of their format to these. Those from `JNI_GLOBAL` to
-    `INTERNED_STRING` are of the JVM. `NOT_RECORDED` holds what is alive and nothing
-    in the dump holds. A `THREAD_STATIC` is a static field of which each thread has its
-    own, a `DEPENDENT_HANDLE` has a value that lives as long as its key.
+    `INTERNED_STRING` belong to the JVM. `NOT_RECORDED` holds objects that are alive
+    although nothing in the dump holds them. A `THREAD_STATIC` is a static field with a
+    value per thread; the value of a `DEPENDENT_HANDLE` lives as long as its key.
     """
 
     INTERNAL = 0
@@ -98,13 +98,13 @@ class RootFlag(IntEnum):
     INTERIOR = 4
 
     def is_in(self, flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which flags have this one; at a byte each, unlike with a plain number."""
+        """Which flags have this bit; a plain int would widen the column."""
         return np.asarray((flags & np.uint8(self)) != 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a reader left out because it belongs to the runtime, not the program.
+    """Objects that a reader left out because they belong to the runtime.
 
     Attributes:
         object_count: Objects left out.
@@ -160,7 +160,7 @@ class GarbageCollection:
         started_us: Start, microseconds since the start of the trace.
         duration_us: Duration, microseconds; ``None`` if the end is not recorded. The
             program runs during a background collection.
-        heap_bytes: Heap size after it, bytes; ``None`` if not recorded.
+        heap_bytes: Heap size after the collection, bytes; ``None`` if not recorded.
         promoted_bytes: Bytes that survived in the generations collected; ``None`` if
             not recorded.
         moved_bytes: Bytes that it moved; ``None`` if no ranges are recorded.
@@ -187,9 +187,9 @@ class Part:
 
     Attributes:
         number: What ``--part`` takes: the number of a collection, the index of a dump.
-        object_count: Objects that the file records of it.
-        process: Its process, where the file records several; empty otherwise.
-        is_default: Whether it is the one that is read where none is chosen.
+        object_count: Objects of the dump that the file records.
+        process: Its process if the file records several; else empty.
+        is_default: Whether it is read if the user chooses none.
     """
 
     number: int
@@ -199,7 +199,7 @@ class Part:
 
 
 NO_DOMAIN = "process"
-"""Name of the only domain where the runtime has no domains."""
+"""Name of the only domain if the runtime has no domains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,16 +293,16 @@ class HeapGraph:
         segments: Segments of the heap, sorted by address; empty if not recorded.
         sampling: Factors for estimates; ``None`` if the dump is not a sample.
         null_reference_count: Null references, which are not in E.
-        folded: What was left out because it belongs to the runtime.
+        folded: Objects that were left out because they belong to the runtime.
         collections: Collections of the trace of the dump, in their order.
         history: Survivals of the collections before the dump.
-        part: Which dump of the file it is; ``None`` where files of the format have
+        part: Which dump of the file it is; ``None`` if files of the format have only
             one.
         other_parts: The other dumps of the file, in their order.
         irregularities: Irregularities that the reader tolerated, by first occurrence.
         is_redacted: Whether values and names have been removed from it; see
-            `ingest.heap.redaction`.
-        told_incomplete: Why it is incomplete, as its tables tell; ``None`` where that
+            told_incomplete: Why it is incomplete, as stored tables say; ``None`` if the
+                other attributes decide.
             follows from the other attributes.
 
     Raises:
@@ -405,7 +405,7 @@ class HeapGraph:
             raise InvalidGraph(f"sampling is not that of {t} types")
         if self.ref_start[0] != 0 or self.ref_start[-1] != e:
             raise InvalidGraph(f"ref_start must run from 0 to {e}")
-        # Compared, not subtracted: differences would have eight bytes each.
+        # Compared, not subtracted: each difference would take eight bytes.
         if (falls := np.flatnonzero(self.ref_start[1:] < self.ref_start[:-1])).size:
             raise InvalidGraph(f"ref_start falls after row {falls[0]}")
         if not 0 <= self.object_count <= n:
@@ -482,7 +482,7 @@ class HeapGraph:
         self, references: int | Sequence[int] | NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """int64: the objects that have these references."""
-        # A key of another type would cost a copy of the column.
+        # A key of another type would make searchsorted copy the column.
         wanted = np.asarray(references, self.ref_start.dtype)
         return np.searchsorted(self.ref_start, wanted, "right") - 1
 
@@ -498,7 +498,7 @@ class HeapGraph:
     def root_name(self, root: int) -> str:
         """The kind of a root with its static field: ``static root in Game.events``.
 
-        Or with the frame that has the local, or the thread that the root is.
+        Or with the frame that has the local variable, or the name of the thread.
         """
         kind, container = int(self.root_kind[root]), int(self.root_type[root])
         name = f"{RootKind(kind).label.replace('_', ' ')} root"
@@ -528,7 +528,7 @@ _MAX_SHORT = 2**31 - 1
 
 
 def starts_type(last: int) -> type[np.int32 | np.int64]:
-    """The dtype for positions from 0 to ``last``: half the memory where they fit."""
+    """The dtype for positions from 0 to ``last``: int32 if they fit."""
     return np.int32 if last <= _MAX_SHORT else np.int64
 
 
@@ -536,8 +536,8 @@ def starts_type(last: int) -> type[np.int32 | np.int64]:
 class Sampling:
     """Factors to estimate a heap from a dump that is a sample of it.
 
-    The graph has the recorded objects with their own sizes. Their count and bytes,
-    times these factors, estimate those of the heap.
+    The graph has the recorded objects with their own sizes. Their number and bytes,
+    times these factors, estimate the number and bytes of the heap.
 
     Attributes:
         count: float64 (T,), >= 0. Factor for the number of objects of each type.
@@ -568,7 +568,7 @@ class ThreadStacks:
 
     @classmethod
     def of(cls, stacks: Sequence[Sequence[str]]) -> ThreadStacks:
-        """The stacks, one for each owner; the same object is stored once."""
+        """The stacks of owners, in order; a shared tuple is stored once."""
         frames = list[str]()
         places = dict[int, tuple[int, int]]()
         for stack in stacks:

@@ -1,11 +1,11 @@
 """The history of a heap before a dump: survivals of collections, and allocations.
 
-A compacting collector moves objects to new addresses. The runtime reports what was
-moved, and what survived in place, as ranges; those of one collection apply at once.
+A compacting collector moves objects to new addresses. The runtime reports the ranges
+that moved or survived in place; all ranges of one collection apply at once.
 
 Source: Microsoft, "Object Tracking in the Profiling API", the text that comes with
 ICorProfilerCallback::MovedReferences; GarbageCollectionStarted and
-GetGenerationBounds for what is not collected.
+GetGenerationBounds for generations that are not collected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OLDEST = 2
 LARGE, PINNED = 3, 4
 UNKNOWN = -1
-"""The generation is not recorded."""
+"""A generation that is not recorded."""
 
 
 def collected_generation(number: int) -> int | None:
@@ -55,12 +55,12 @@ class Survival:
             objects.
         youngest: Lowest generation collected; a background collection does not
             collect the young ones.
-        old_start, new_start, length: uint64 (K,), bytes. Ranges before and after; the
-            same if nothing moved. The ranges before do not overlap.
-        before, after: Generations at its start and end; ``None`` if not recorded, or
-            if other collections ran in between.
+        old_start, new_start, length: uint64 (K,), bytes. Ranges before and after the
+            collection; equal if nothing moved. Old ranges do not overlap.
+        before, after: Address ranges of the generations at its start and end; ``None``
+            if not recorded, or if other collections ran in between.
         has_ranges: Whether all surviving ranges are recorded. If not, it is unknown
-            which of the objects that it collected survived.
+            which objects of the collected generations survived.
     """
 
     number: int
@@ -79,7 +79,7 @@ class Allocations:
     """A allocations recorded in a log.
 
     Attributes:
-        heap: int32 (A,). Number of collections of the `History` before it.
+        heap: int32 (A,). Number of collections of the `History` before each allocation.
         address: uint64 (A,). Address of the object at its allocation.
         site: int32 (A,). Row of ``sites``.
         allocated_ms: int64 (A,). Time by the clock of the log, milliseconds since its
@@ -99,10 +99,10 @@ class History:
     """The history before a dump.
 
     Attributes:
-        collections: In the order in which their survivals were recorded. The addresses
-            in the dump are those after the last one. Empty where objects do not move,
-            or no collections are recorded.
-        allocations: ``None`` if not recorded.
+        collections: Collections in the order of their records. Addresses in the dump
+            are those after the last one. Empty if objects do not move, or no
+            collections are recorded.
+        allocations: Allocations; ``None`` if not recorded.
     """
 
     collections: tuple[Survival, ...]

@@ -1,4 +1,4 @@
-"""Which dump of which file: what makes two loads the same dump."""
+"""The identity of a dump, by which two loads are known to be of the same dump."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Identity:
 
     Attributes:
         sha256: Digest of the decompressed file.
-        trace: Equal for the dumps of one process in one file; ``None`` where files of
-            the format have one dump.
+        trace: Equal for the dumps of one process in one file; ``None`` if files of the
+            format have only one dump.
         part: Number of the dump in its file; ``None`` likewise.
     """
 
@@ -29,8 +29,8 @@ class Identity:
         """The identity of a file's dump.
 
         Args:
-            sha256: Of the decompressed file.
-            part: Which dump of it; ``None`` where files of the format have one.
+            sha256: Digest of the decompressed file.
+            part: Which dump of the file; ``None`` if files of the format have only one.
         """
         if part is None:
             return cls(sha256)

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from ingest.heap.redaction import Redaction
 
 REDACTED = "redacted"
-"""Instead of the name of a file whose dump is redacted."""
+"""Replaces the name of the file of a redacted dump."""
 
 
 class Fold(StrEnum):
-    """What a reader does with objects that only a runtime's bookkeeping makes.
+    """What to do with objects that exist only for a runtime's bookkeeping.
 
     ``auto`` folds them: objects without size and references of their own (small
-    integers, shared constants) into whatever refers to them, pseudo objects that
-    stand for roots into roots. Folded objects and references are counted. ``none``
-    keeps all that the dump has. A format without such objects has nothing to fold.
+    integers, shared constants) into the objects that refer to them, and pseudo objects
+    that stand for roots into roots. It counts folded objects and references. ``none``
+    keeps everything in the dump. In formats without such objects both are the same.
     """
 
     AUTO = "auto"
@@ -33,8 +33,8 @@ class Fold(StrEnum):
 class StrengthPolicy(StrEnum):
     """Which references and roots weaker than strong hold their target.
 
-    ``strongest``: where nothing stronger reaches it. ``mat``: all, as in Eclipse Memory
-    Analyzer.
+    ``strongest``: those whose target nothing stronger reaches. ``mat``: all, as in
+    Eclipse Memory Analyzer.
     """
 
     STRONGEST = "strongest"
@@ -48,10 +48,10 @@ class LayoutOption(NamedTuple):
     """A layout as the user gives it; sizes in bytes.
 
     Attributes:
-        header: Of an instance.
-        reference: Of a reference.
+        header: Header of an instance.
+        reference: Size of a reference.
         array: Header of an array of references, with its length.
-        alignment: Of objects; 0 to infer it.
+        alignment: Alignment of objects; 0 to infer it.
     """
 
     header: int
@@ -61,7 +61,7 @@ class LayoutOption(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> LayoutOption | None:
-        """``HEADER/REFERENCE/ARRAY[/ALIGNMENT]``; ``None`` if it is not like that."""
+        """``HEADER/REFERENCE/ARRAY[/ALIGNMENT]``; ``None`` for other texts."""
         numbers = [int(part) for part in text.split("/") if _SIZE.fullmatch(part)]
         if len(numbers) not in (3, 4) or text.count("/") != len(numbers) - 1:
             return None
@@ -73,7 +73,7 @@ class LayoutOption(NamedTuple):
         return found
 
     def __str__(self) -> str:
-        """As `parse` takes it."""
+        """The text that `parse` takes."""
         sizes = self if self.alignment else self[:3]
         return "/".join(map(str, sizes))
 
@@ -83,22 +83,22 @@ class ReadOptions:
     """How to read a dump, and how to measure it.
 
     Attributes:
-        strict: Refuse at the first irregularity instead of counting it.
-        fold: Whether to fold what is no object of the program's.
+        strict: Refuse a dump at its first irregularity, instead of counting it.
+        fold: Whether to fold objects that are not the program's.
         part: Number of the dump to read, of a file that has several; ``None`` for
             the format's default.
-        own: Globs of types that are the program's own, or with ``!`` of a library;
-            see `ingest.runtimes.Runtime.type_classes`.
+        own: Globs of types that are the program's own, or, with ``!``, a library's; see
+            `ingest.runtimes.Runtime.type_classes`.
         strength: Which weaker references hold their target.
         layout: How a JVM lays out objects; see `LayoutOption`. ``None`` to infer it.
         mapping: File of original names that R8 or ProGuard has shortened.
         redaction: What to remove from the dump; ``None`` for nothing.
-        max_memory_bytes: What the process may occupy; ``None`` for no limit.
-        spill: The folder of columns that are more; ``auto`` for that of temporary
-            files, if its disk has room, and ``none`` to refuse such a dump.
-        any_expansion: Read compressed files however much their content expands.
+        max_memory_bytes: Bytes that the process may occupy; ``None`` for no limit.
+        spill: Folder for columns beyond that limit; ``auto`` for the folder of
+            temporary files if its disk has room, ``none`` to refuse such a dump.
+        any_expansion: Read compressed files however large their content is.
         runtime: Name of the runtime whose heap it is, one of `ingest.runtimes.NAMES`;
-            ``None`` for what the reader finds.
+            ``None`` to let the reader decide.
     """
 
     strict: bool = False
@@ -115,20 +115,20 @@ class ReadOptions:
     runtime: str | None = None
 
     def redacted(self, graph: HeapGraph, sha256: str) -> HeapGraph:
-        """The heap of a file with that digest, without what is to be removed."""
+        """The heap of a file, redacted if the options say so."""
         if self.redaction is None:
             return graph
         return self.redaction.applied(graph, sha256)
 
     def redacted_part(self, part: Part, sha256: str) -> Part:
-        """Which dump of that file it is, likewise."""
+        """The part of a file, redacted likewise."""
         return part if self.redaction is None else self.redaction.part(part, sha256)
 
     def recorded(self) -> str:
-        """What differs from the defaults and changes what is recorded of a dump.
+        """Options that differ from the defaults and change what is recorded.
 
         Returns:
-            Options as in a command; empty where none differs. Patterns for types of a
+            Options as in a command; empty if none differs. Patterns for types of a
             redacted dump are replaced by their digest.
         """
         import hashlib
@@ -155,7 +155,7 @@ class ReadOptions:
         )
 
     def digest(self, sha256: str) -> str:
-        """What a dump of that file is known by: a redacted one is another dump."""
+        """The digest that identifies a dump of a file; a redacted dump has its own."""
         return sha256 if self.redaction is None else self.redaction.digest(sha256)
 
 

@@ -1,9 +1,9 @@
-"""Redaction: a heap without what its program had in memory.
+"""Redaction: a heap without the values that its program had in memory.
 
-Applied once, to what a reader returns, so nothing behind it can have a value: neither
-tables nor the graph, reports or messages. What is kept is the structure: objects,
-sizes, addresses, references, roots, generations, and the names of types and fields
-unless patterns say otherwise.
+A heap is redacted once, as a reader returns it, so that no value can reach tables, the
+graph, reports or messages. The structure is kept: objects, sizes, addresses,
+references, roots, generations, and the names of types and fields unless patterns say
+otherwise.
 """
 
 from __future__ import annotations
@@ -35,34 +35,34 @@ _TEXTS = (ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME)
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What is removed from a heap, and how.
+    """What to remove from a heap, and how.
 
     Attributes:
-        types: Globs of types whose names are hashed, and with them fields that only
-            such types have; with ``!`` of types whose names are kept. The last that
-            matches decides. A pattern ``Game.*`` is also for ``Game`` itself.
-        salt: Secret that is hashed with every name and text. Texts of objects are
-            hashed only if there is one, so that equal ones stay equal, and removed
-            otherwise. Without one, names are hashed with the digest of the file.
+        types: Globs of types whose names are hashed, together with the fields that only
+            such types have; with ``!``, types whose names are kept. The last match
+            decides. A pattern ``Game.*`` also matches ``Game`` itself.
+        salt: Secret that is hashed with every name and text. With it, texts of objects
+            are hashed, so that equal ones stay equal; without it, they are removed, and
+            names are hashed with the digest of the file.
     """
 
     types: tuple[str, ...] = ()
     salt: str = ""
 
     def digest(self, file_sha256: str) -> str:
-        """The digest of the redacted dump: another one than that of the file."""
+        """The digest of the redacted dump: it differs from that of the file."""
         told = "\0".join((file_sha256, self.salt, *self.types))
         return sha256(f"redacted\0{told}".encode()).hexdigest()
 
     def part(self, part: Part, file_sha256: str) -> Part:
-        """Which dump of a file it is, without the name of its process."""
+        """The part of a file without the name of its process."""
         if not part.process:
             return part
         hashed = self._hasher(file_sha256)(part.process)
         return replace(part, process=f"process-{hashed}")
 
     def applied(self, graph: HeapGraph, file_sha256: str) -> HeapGraph:
-        """The heap without values and without the names that are to be hashed.
+        """The heap without values, and with the chosen names hashed.
 
         Args:
             graph: The heap.
@@ -104,7 +104,7 @@ class Redaction:
         return hashed
 
     def _type_name(self, name: str, hashed: Callable[[str], str]) -> str:
-        """A full name, each of the names in it hashed if a pattern matches it."""
+        """A full name in which each name that a pattern matches is hashed."""
         if not self.types:
             return name
         return _NAME.sub(
@@ -127,7 +127,7 @@ class Redaction:
     def _field_names(
         self, graph: HeapGraph, names: Sequence[str], hashed: Callable[[str], str]
     ) -> tuple[str, ...]:
-        """Names of fields; those of types with hashed names only are hashed too."""
+        """Names of fields, hashed if only types with hashed names have the field."""
         if not self.types:
             return graph.field_names
         is_kept = np.array(
@@ -150,7 +150,7 @@ class Redaction:
     def _values(
         self, values: ObjectValues | None, hashed: Callable[[str], str]
     ) -> ObjectValues | None:
-        """Texts as hashes if there is a salt; numbers have too few values to hide."""
+        """Texts as hashes if there is a salt; a hash would not hide a number."""
         if values is None or not self.salt:
             return None
         is_text = np.isin(values.kind, _TEXTS)
@@ -166,7 +166,7 @@ class Redaction:
     def _stacks(
         self, stacks: ThreadStacks | None, hashed: Callable[[str], str]
     ) -> ThreadStacks | None:
-        """Stacks of threads, with names of methods treated as those of types."""
+        """Stacks of threads, whose methods' names are treated like those of types."""
         if stacks is None:
             return None
         frames = tuple(self._type_name(frame, hashed) for frame in stacks.frames)
@@ -175,7 +175,7 @@ class Redaction:
     def _history(
         self, history: History | None, hashed: Callable[[str], str]
     ) -> History | None:
-        """The history, with names of functions treated as those of types."""
+        """The history, whose functions' names are treated like those of types."""
         if history is None or history.allocations is None:
             return history
         sites = tuple(
@@ -193,7 +193,7 @@ def _matches(name: str, glob: str) -> bool:
 
 
 def _hashed_parts(name: str, hashed: Callable[[str], str]) -> str:
-    """Each part of a qualified name hashed, so that namespaces are still a tree."""
+    """A qualified name with each part hashed, so that namespaces are still a tree."""
     parts = _SEPARATOR.split(name)
     return "".join(
         part if at % 2 or not part else f"x{hashed(part)}"

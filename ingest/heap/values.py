@@ -27,7 +27,7 @@ class ValueKind(IntEnum):
 
     @property
     def label(self) -> str:
-        """Name of the kind in the graph; both encodings of text have the same."""
+        """Name of the kind in the graph; both encodings of text have one name."""
         return _LABELS[self]
 
 

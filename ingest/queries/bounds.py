@@ -1,4 +1,4 @@
-"""What an answer may leave out, as its query tells: its limit, what is searched."""
+"""What an answer may leave out: rows beyond its limit, and what is not searched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"\$(\w+)")
 
 
 def searched(query: Query, values: Mapping[str, Value]) -> str | None:
-    """What a query of the library looks at, if that is not everything."""
+    """A text on what a query searches, if that is not everything."""
     if not query.searched:
         return None
 
@@ -28,7 +28,7 @@ def searched(query: Query, values: Mapping[str, Value]) -> str | None:
 
 
 def limit_reached(values: Mapping[str, Value], row_count: int) -> str | None:
-    """That an answer has as many rows as its limit allows; ``None`` if it has fewer."""
+    """A text if an answer has as many rows as its limit allows; else ``None``."""
     if not row_count or row_count != values.get("limit"):
         return None
     rows = counted(row_count, "rows")
@@ -38,9 +38,9 @@ def limit_reached(values: Mapping[str, Value], row_count: int) -> str | None:
 def bound_of_file(
     query: Query, values: Mapping[str, Value], row_count: int
 ) -> str | None:
-    """Which bound the answer of a file may have been cut at; ``None`` for none.
+    """Tell which bound may have cut the answer from a file; ``None`` for none.
 
-    A query that only searches a part says so, be there more or not.
+    A query that searches only a part says so even if there is no more.
     """
     said = [limit_reached(values, row_count)]
     said.append(searched(query, values) if query.more and row_count else None)

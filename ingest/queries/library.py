@@ -13,12 +13,12 @@ A header is the run of ``//`` lines at the top of the file::
     // A paragraph on how to read the answer.
 
 ``group`` is one of `GROUPS`. A query that not every dump can answer has a line such as
-``// needs: v8, fields``, whose words `ingest.database.needs` explains. One that
-does not look at everything has a line ``// searched:`` with what it looks at, in which
-``$name`` is a parameter; ``// more:`` lines are the Cypher condition under which the
-dump ``d`` has more than that (see `ingest.database.bounds`). A parameter
-without a default is required, except ``dump``, which the tool sets.
-Values are sent to the server as parameters only, never as text.
+``// needs: v8, fields``; `ingest.database.needs` explains the words. A query that does
+not search everything has a line ``// searched:`` that says what it searches, with
+``$name`` for a parameter. Its ``// more:`` lines are a Cypher condition that is true if
+dump ``d`` has more than that (see `ingest.database.bounds`). A parameter without a
+default is required, except ``dump``, which the tool sets. Values are sent to the server
+only as parameters, never as text.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ QUOTED = re.compile(
 )
 """A string, an escaped name or a comment: text without keywords and parameters."""
 _TOKEN = re.compile(f"{QUOTED.pattern}|{_USED.pattern}", re.DOTALL)
-"""Quoted text or a comment, or else a parameter, whose name is group 1."""
+"""Quoted text, a comment, or a parameter, whose name is group 1."""
 _PRESET = re.compile(r":param\s+(?P<name>\w+)\s*=>\s*(?P<value>.+?);?")
 _HEX = re.compile(r"[+-]?0[xX]")
 
@@ -148,12 +148,12 @@ class Query:
         columns: In the order of the answer; empty for a query written by the user.
         notes: How to read the answer.
         place: File name, for error messages.
-        preset_dump: Number of the dump in a file that ``--show`` has printed.
+        preset_dump: Number of the dump in a file that ``--show`` printed.
         group: One of `GROUPS`; empty for a query written by the user.
         needs: What a dump must have for the query to have an answer.
-        searched: What it looks at, in words with ``$name`` for parameters; empty if
+        searched: What it searches, in words with ``$name`` for parameters; empty if
             that is everything.
-        more: Cypher condition on the dump ``d``: there is more than that. Empty if
+        more: Cypher condition that is true if dump ``d`` has more than that. Empty if
             only an empty answer needs to say what was searched.
     """
 
@@ -172,7 +172,7 @@ class Query:
 
     @property
     def is_of_fleet(self) -> bool:
-        """Whether it asks the graph of a fleet, and no loaded dump."""
+        """Whether it is about the graph of a fleet, not a loaded dump."""
         return self.group == FLEET
 
     @property
@@ -219,8 +219,8 @@ class Query:
     def with_literals(self, values: Mapping[str, Value]) -> str:
         """Return the query as one statement, parameters replaced by their values.
 
-        For Neo4j Browser, which shows rows only for a single statement: for a script
-        of ``:param`` lines and a query it only reports that each was executed.
+        For Neo4j Browser, which shows rows only for a single statement. For a script of
+        ``:param`` lines and a query, it only reports that each was executed.
         """
 
         def literal(match: re.Match[str]) -> str:
@@ -250,7 +250,7 @@ def own_query(text: str, place: str, given: Mapping[str, str]) -> Query:
 
     Raises:
         BadParameter: A parameter has no value.
-        QueryError: It reads files or other hosts, with the rights of the server.
+        QueryError: The query reads files or other hosts, with the rights of the server.
     """
     text, preset = _without_preset(text)
     if has_load_csv(text):
@@ -289,7 +289,7 @@ def _without_preset(text: str) -> tuple[str, dict[str, Value]]:
 
 
 def _plain(value: Value) -> Value:
-    """A value of JSON that the server takes.
+    """A value of JSON, if the server accepts it.
 
     Raises:
         ValueError: it has a number of more than 64 bits, or a text that is not Unicode.
@@ -439,10 +439,10 @@ _LOAD_CSV = re.compile(r"LOAD[^!-~]+CSV", re.IGNORECASE)
 
 
 def has_load_csv(text: str) -> bool:
-    r"""Whether a query has the clause; also true where that is in doubt.
+    r"""Whether a query has the clause LOAD CSV; true if in doubt.
 
-    A server may read ``\uXXXX`` as a character everywhere, or in strings only: a query
-    has the clause if either reading has it.
+    Some servers read ``\uXXXX`` as a character everywhere, others only in strings. A
+    query has the clause if it has it in either reading.
     """
 
     def character(match: re.Match[str]) -> str:
@@ -459,15 +459,15 @@ _IN_NAME, _IN_TITLE, _IN_REST = 4, 3, 1
 def search(
     queries: Iterable[Query], words: Sequence[str]
 ) -> tuple[list[Query], list[Query]]:
-    """Return the queries that ``words`` occur in, the best first.
+    """Return the queries in which ``words`` occur, the best first.
 
-    A query is found if its name, title or group has one of the words, or its header
-    all of them: upper or lower case, singular or plural. A word may be a phrase. In
-    the name a word counts more than in the title or group, there more than in the rest.
-    Of equal queries the order is kept, those of fleets last.
+    A query is found if its name, title or group has one of the words, or its header has
+    all of them: upper or lower case, singular or plural. A word may be a phrase. A word
+    counts most in the name, less in the title or group, least in the rest. Queries with
+    equal scores keep their order, those of fleets last.
 
     Returns:
-        Those with a word in their name, title or group, and the others.
+        Queries with a word in their name, title or group, and the other queries.
     """
     ranked = []
     for query in queries:
@@ -487,7 +487,7 @@ def _stem(word: str) -> str:
 
 
 def _score(query: Query, word: str) -> int:
-    """How much a query has to do with a word: 0 if the word is not in its header."""
+    """How well a query matches a word: 0 if the word is not in its header."""
     word = " ".join(word.split())
     if word in query.name or word in query.name.replace("-", " "):
         return _IN_NAME

@@ -52,7 +52,7 @@ FORMATS: tuple[Format, ...] = (
     clrprofiler.FORMAT,
     gclog.FORMAT,
 )
-"""All formats, in the order in which they are asked."""
+"""All formats, in the order in which they are tried."""
 
 _ANY_SIZE = ReadOptions(any_expansion=True)
 
@@ -66,15 +66,15 @@ def capture_command(format_name: str) -> str:
 
 
 def writer_limit(format_name: str) -> str:
-    """A writer of a format that stops after some objects, as a sentence, or nothing."""
+    """A sentence about a writer that stops after some objects; may be empty."""
     return next((one.most_objects for one in FORMATS if one.name == format_name), "")
 
 
 def format_of(source: Source) -> Format:
-    """The format that the first bytes of ``source`` are of; names do not count.
+    """The format of ``source``, by its first bytes; names do not count.
 
     Raises:
-        UnknownFormat: none does.
+        UnknownFormat: no format has such bytes.
     """
     for one in FORMATS:
         if one.sniff(source.head):
@@ -105,8 +105,8 @@ def open_source(dump: str) -> Iterator[Source]:
     """Open ``dump``: a path, ``ARCHIVE.zip::MEMBER``, or ``-`` for standard input.
 
     Raises:
-        DumpError: it is no file, cannot be opened, or is empty; or it is an archive
-            that has not exactly one dump.
+        DumpError: it is not a file, cannot be opened, or is empty; or it is an archive
+            without exactly one dump.
     """
     with open_dump(dump, _is_dump) as source:
         yield source
@@ -125,8 +125,8 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read the dump of ``source``, or the one that ``options`` choose.
 
     Raises:
-        DumpError: it cannot be read, or is of a format that has not what ``options``
-            ask for.
+        DumpError: it cannot be read, or its format does not have what ``options`` ask
+            for.
     """
     reader = _prepared(source, options)
     graph = reader.read(source, options, progress)
@@ -136,17 +136,17 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
 
 def _as_asked(graph: HeapGraph, options: ReadOptions, sha256: str) -> HeapGraph:
-    """A heap of the runtime that the user names, without what is to be removed."""
+    """A heap with the runtime that the user names, redacted as the options say."""
     if options.runtime not in (None, graph.runtime):
         graph = replace(graph, runtime=options.runtime)
     return options.redacted(graph, sha256)
 
 
 def _prepared(source: Source, options: ReadOptions) -> Reader:
-    """The reader of a file, which may read what the user allows.
+    """The reader of a file, after its options are checked.
 
     Raises:
-        DumpError: files of the format have not what ``options`` ask for.
+        DumpError: the format does not have what ``options`` ask for.
     """
     of_file = format_of(source)
     reader = of_file.reader
@@ -196,7 +196,7 @@ def read_all(
 
 
 def _pending(pending: PendingDump, options: ReadOptions, sha256: str) -> PendingDump:
-    """One of several dumps, as it is asked for."""
+    """One of several dumps, prepared as the options say."""
     part = pending.part
     if part is not None:
         part = options.redacted_part(part, sha256)
@@ -204,7 +204,7 @@ def _pending(pending: PendingDump, options: ReadOptions, sha256: str) -> Pending
 
 
 def parts(source: Source, progress: Progress) -> list[Part]:
-    """The dumps of ``source``; empty where files of the format have one.
+    """The dumps of ``source``; empty if files of the format have only one.
 
     Raises:
         DumpError: it cannot be read.
@@ -221,7 +221,7 @@ def timeline(
     """The collections that ``source`` records, whether it has a heap dump or not.
 
     Raises:
-        UnknownFormat: it is of a format that has none.
+        UnknownFormat: its format has none.
         DumpError: it cannot be read.
     """
     name = format_of(source).name
@@ -239,8 +239,8 @@ def check_whole(dump: str, progress: Progress) -> None:
 
     Raises:
         TruncatedDump: it ends too early.
-        DumpError: it is of no format in which programs are captured, or contradicts
-            its format.
+        DumpError: programs are not captured in its format, or it contradicts its
+            format.
     """
     with open_source(dump) as source:
         reader = _prepared(source, _ANY_SIZE)
@@ -250,10 +250,10 @@ def check_whole(dump: str, progress: Progress) -> None:
 
 
 def probe(dump: str) -> None:
-    """Make sure that ``dump`` is of a format that we read; pipes are not looked at.
+    """Make sure that we can read the format of ``dump``; pipes are not looked at.
 
     Raises:
-        DumpError: it is not, or cannot be opened.
+        DumpError: its format is unknown, or it cannot be opened.
     """
     if dump != STDIN and not Path(file_of(dump)).is_fifo():
         with open_source(dump) as source:

@@ -1,8 +1,8 @@
-"""Zip archives: one dump is read out of them, and nothing is unpacked to a file.
+"""Zip archives: one dump is read from an archive, and nothing is unpacked to a file.
 
-A member is decompressed as it is read, so a small archive that stands for a huge file
-costs no more memory than the file would. Members compressed other than by ``deflate``
-are refused, because the library decompresses those in unbounded steps.
+A member is decompressed as it is read, so a small archive of a huge file costs no more
+memory than the file would. Members that are not compressed by ``deflate`` are refused,
+because the library decompresses them in unbounded steps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAGIC = (b"PK\3\4", b"PK\5\6")
 """First bytes of an archive with members, and of an empty one."""
 
 MOST_MEMBERS = 1000
-"""Members whose first bytes are looked at to find the dump."""
+"""The most members whose first bytes are read to find the dump."""
 
 _MOST_NAMED = 10
 _SEPARATOR = "::"  # which no shell interprets
@@ -42,7 +42,7 @@ _UNREADABLE = (
 
 
 def file_of(dump: str) -> str:
-    """The file that ``dump`` is in: of ``ARCHIVE.zip::MEMBER`` the archive."""
+    """The file that contains ``dump``: for ``ARCHIVE.zip::MEMBER``, the archive."""
     return _split(dump)[0]
 
 
@@ -71,10 +71,10 @@ def open_dump(dump: str, is_dump: Callable[[Source], bool]) -> Iterator[Source]:
 
     Args:
         dump: A path, ``ARCHIVE.zip::MEMBER``, or ``-`` for standard input.
-        is_dump: Tells the dumps among the members of an archive.
+        is_dump: Tells which members of an archive are dumps.
 
     Raises:
-        DumpError: it cannot be opened, or the archive has not exactly one dump.
+        DumpError: it cannot be opened, or the archive does not have exactly one dump.
     """
     path, wanted = _split(dump)
     if path == STDIN or not _is_archive(path):
@@ -100,11 +100,11 @@ def _is_archive(path: str) -> bool:
         with Path(path).open("rb") as file:
             return file.read(4) in MAGIC
     except (OSError, ValueError):
-        return False  # which opening it as a file explains
+        return False  # opening it as a file explains why
 
 
 def _files(archive: zipfile.ZipFile) -> list[str]:
-    """Members that can be dumps: no folders, and no metadata of macOS."""
+    """Members that can be dumps, without folders and macOS metadata."""
     return [
         member.filename
         for member in archive.infolist()
@@ -120,11 +120,11 @@ def _only_dump(
     """Name of the only dump in an archive.
 
     Raises:
-        UnknownFormat: there is none, or several.
+        UnknownFormat: there is no dump, or there are several.
     """
     names = _files(archive)
     if len(names) == 1:
-        return names[0]  # of whatever format: the error is about that file
+        return names[0]  # of any format, so that an error is about that file
     if len(names) > MOST_MEMBERS:
         raise UnknownFormat(
             f"a zip archive of {counted(len(names), 'files')}; name one: {path}::FILE",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Selection(Enum):
-    """Which dumps of a file that has several are stored while it is read."""
+    """Which dumps of a file with several are stored while it is read."""
 
     NONE = "none"
     ONE = "one"
@@ -30,7 +30,7 @@ class PendingDump(NamedTuple):
 
     Attributes:
         part: Which one it is.
-        graph: Makes the graph, once; raises `DumpError` where the dump cannot be read.
+        graph: Makes the graph, once; raises `DumpError` if the dump cannot be read.
     """
 
     part: Part | None
@@ -73,7 +73,7 @@ class PartsReader(Reader, Protocol):
     ) -> Iterator[PendingDump]:
         """Read all dumps of the process that `read` would choose, in one pass.
 
-        The columns that the file has of each stay in memory until its graph is made.
+        The recorded columns of each dump stay in memory until its graph is made.
 
         Args:
             source: The file, nothing of it consumed yet.
@@ -116,27 +116,27 @@ class CapturedReader(Reader, Protocol):
 class Format:
     """One dump format: the face of its package.
 
-    The face imports nothing that a file of another format does not need. What reads
-    the format is the module ``reader`` of the package, which is imported when the first
-    file of the format is opened.
+    The face imports nothing that a file of another format does not need. The module
+    ``reader`` of the package reads the format; it is imported when the first file of
+    the format is opened.
 
     Attributes:
-        name: As messages, JSON and the database have it.
+        name: Name in messages, in JSON and in the database.
         title: For a person.
-        suffixes: Of its files, in lower case with the dot; names of dumps are made
-            without them. A file is recognized by `sniff`, never by its suffix.
-        memory_per_byte: Bytes of memory that reading and analysing a usual dump takes
-            for each byte of the file, at the peak.
+        suffixes: Suffixes of its files, in lower case with the dot; names of dumps are
+            made without them. `sniff` recognizes a file, its suffix never does.
+        memory_per_byte: Bytes of memory at the peak, for each byte of the file, to read
+            and analyse a usual dump.
         sniff: Whether the first bytes of a file are of this format.
         package: Name of the package.
-        options: Fields of `ReadOptions` that only some formats have, and this one has.
+        options: Fields of `ReadOptions` that this format has, but not every one.
         has_large_values: Whether most of a file may be arrays of values, which are
             skipped and compress well.
         capture: The command that takes such a dump; empty if there is none.
-        most_objects: A writer that stops after so many objects, as a sentence; empty
+        most_objects: A sentence about a writer that stops after so many objects; empty
             if there is none.
-        records_garbage: Whether a dump may have objects that are garbage. Where none
-            is, what no root reaches is held by something that is not recorded.
+        records_garbage: Whether a dump may contain garbage. If not, every object that
+            no root reaches is held by something that is not recorded.
     """
 
     name: str
@@ -153,7 +153,7 @@ class Format:
 
     @property
     def reader(self) -> Reader:
-        """What reads it; a `PartsReader` where a file may have several dumps."""
+        """The module that reads it; a `PartsReader` if files may have several dumps."""
         found: object = import_module(f"{self.package}.reader")
         assert isinstance(found, Reader)
         return found

@@ -25,12 +25,12 @@ def digest_of(dump: str, is_over: threading.Event | None = None) -> str | None:
     """SHA-256 of a decompressed file.
 
     Returns:
-        ``None`` if the file cannot be read, which reading it as a dump explains; or
-        if ``is_over`` has been set meanwhile.
+        ``None`` if the file cannot be read, which reading it as a dump explains, or if
+            ``is_over`` was set in the meantime.
     """
     try:
         with open_source(dump) as source:
-            source.expect_values()  # of whatever format it is
+            source.expect_values()  # whatever its format
             for _ in source.chunks():
                 if is_over is not None and is_over.is_set():
                     return None
@@ -42,10 +42,10 @@ def digest_of(dump: str, is_over: threading.Event | None = None) -> str | None:
 class Digests:
     """SHA-256 of decompressed files, one after another on one thread.
 
-    A context manager: the thread ends with it, whatever is left to do.
+    A context manager: the thread ends with it, even with files left.
 
     Args:
-        dumps: Paths; what can be read only once is left out.
+        dumps: Paths; files that can be read only once are left out.
     """
 
     def __init__(self, dumps: Iterable[str]) -> None:
@@ -64,7 +64,7 @@ class Digests:
         self._thread.join()
 
     def of(self, dump: str) -> str | None:
-        """The digest of one of the files, once it is there; see `digest_of`."""
+        """Wait for the digest of one of the files; see `digest_of`."""
         return self._found[dump].result()
 
     def _run(self) -> None:

@@ -1,6 +1,6 @@
-"""Where a dump's bytes come from: a file or standard input, compressed or not.
+"""The source of a dump's bytes: a file or standard input, compressed or not.
 
-Compression is known by its first bytes, not by the file's name.
+The first bytes tell the compression, the file's name does not.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ if TYPE_CHECKING:
 
 SNIFF_BYTES = 65536
 CHUNK_BYTES = 960 << 10
-"""Less than what `memory.return_large_arrays` gives back to the system, which would
-clear its pages for each piece anew."""
+"""Less than `memory.return_large_arrays` gives back to the system, which would clear
+the pages again for each piece."""
 _ZSTD_STEP_BYTES = 4096
 _GZIP_LEAST_BYTES = 18
 _GZIP_THREADS = 4
 _GZIP_NOTE = re.compile(rb"\x1f\x8b\x08\x10.{6}HPROF BLOCKSIZE=(\d{1,8})\0", re.DOTALL)
-"""How a file begins that the JVM has compressed block by block."""
+"""Beginning of a file that the JVM has compressed block by block."""
 _GZIP_NOTE_BYTES = 64
 _GZIP_BLOCK = b"\x1f\x8b\x08" + bytes(5)
-"""How its other blocks begin."""
+"""Beginning of its other blocks."""
 _GZIP_MOST_BLOCK_BYTES = 4 << 20
 MOST_EXPANSION = 200
-"""How many times the size of a file its content may have.
+"""The most that a file may expand when decompressed, as a multiple of its size.
 
-The most regular dumps, of a list of equal objects, have up to 70.
+The most regular dumps, lists of equal objects, expand up to 70 times.
 """
 EXPANSION_FREE_BYTES = 16 << 20
-"""Content of up to this size may have any ratio: it costs little in any format."""
+"""Content up to this size may expand to any ratio, since it costs little."""
 MOST_EXPANSION_OF_VALUES = 1000
-"""The same where most of a dump may be large arrays of zeros, which are not stored."""
+"""The same if most of a dump may be large arrays of zeros, which are not stored."""
 VALUES_FREE_BYTES = 1 << 30
 _MEMORY_TO_JOIN = 1.6
-"""Columns are joined once all is read: what that takes, for each byte that is used."""
+"""Memory for joining columns after reading, for each byte used while reading."""
 _CHECKED_BYTES = 2 << 20
-"""How much is read until memory is checked again."""
+"""Bytes read between two checks of memory."""
 _MOST_PENDING = 3
-"""Pieces that are read, and wait to be hashed."""
+"""The most pieces that are read and wait to be hashed."""
 STDIN = "-"
 
 _DAMAGED = (
@@ -74,7 +74,7 @@ _DAMAGED = (
 
 
 class _Rest(io.RawIOBase):
-    """What is left of a stream, with the bytes already taken put back in front."""
+    """The rest of a stream, with the bytes already taken put back in front."""
 
     def __init__(self, taken: bytes, stream: BinaryIO) -> None:
         self._taken = memoryview(taken)
@@ -99,9 +99,9 @@ class _Rest(io.RawIOBase):
 class _GzipBlocks(io.RawIOBase):
     """A file that the JVM has compressed block by block, decompressed in parallel.
 
-    Each block is a member of its own. Where one begins is guessed from the bytes of its
-    header: from the first block on that is not exactly as expected, such as the last
-    one of a file that is cut, the file is read like any other one.
+    Each block is a gzip member of its own. The bytes of its header show where it
+    begins. From the first block on that is not exactly as expected, such as the last
+    one of a truncated file, the file is read like any other.
 
     Source: heapDumperCompression.cpp of HotSpot.
     """
@@ -166,7 +166,7 @@ class _GzipBlocks(io.RawIOBase):
         return data[:at]
 
     def _decompress(self, block: bytes) -> bytes | None:
-        """The content of a block; ``None`` if that is not exactly one."""
+        """The content of a block; ``None`` if the bytes are not exactly one block."""
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
             content = member.decompress(block, self._block_bytes + 1)
@@ -196,8 +196,8 @@ def _open_xz(raw: BinaryIO) -> BinaryIO:
 class _Zstd(io.RawIOBase):
     """Consecutive frames of zstd; ``EOFError`` at the end of a truncated one.
 
-    The reader of the library ends silently there. Input is read in small steps,
-    because a few bytes can decompress to many.
+    The library's own reader ends silently there. Input is read in small steps, because
+    a few bytes can decompress to many.
     """
 
     def __init__(self, raw: BinaryIO) -> None:
@@ -248,7 +248,7 @@ COMPRESSION_SUFFIXES = frozenset(f".{name}" for name, _, _ in _COMPRESSIONS)
 
 
 def _content_bytes(raw: BinaryIO, compression: str, size_bytes: int) -> int:
-    """The least size of what a compressed file contains, as far as the file tells.
+    """The least size of a compressed file's content, as far as the file tells.
 
     Source: RFC 1952, section 2.3.1 (ISIZE, of the last member, modulo 2^32);
     RFC 8878, section 3.1.1.1.4.
@@ -264,14 +264,14 @@ def _content_bytes(raw: BinaryIO, compression: str, size_bytes: int) -> int:
             raw.seek(0)
             least = max(least, zstandard.frame_content_size(raw.read(18)))
     except (OSError, zstandard.ZstdError):
-        pass  # which reading it explains
+        pass  # reading it explains why
     finally:
         raw.seek(position)
     return max(least, size_bytes)
 
 
 class _Digest:
-    """SHA-256 of what is read, computed on a thread of its own a few pieces behind."""
+    """SHA-256 of what is read, computed on a separate thread a few pieces later."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -306,13 +306,13 @@ class Source:
 
     Attributes:
         name: The path as the user gave it, ``<stdin>`` for standard input.
-        head: The first `SNIFF_BYTES` bytes, or all where there are fewer.
+        head: The first `SNIFF_BYTES` bytes, or all if there are fewer.
         compression: ``gz``, ``xz``, ``zst``, ``bz2``, or empty.
-        truncated: Whether the compressed stream ended before its own end; known
-            once all chunks are read.
-        content_bytes: How long the content is, or at least is; ``None`` if unknown.
-        max_memory_bytes: What this process may occupy; ``None`` for no limit.
-        spill: Where columns are kept that are more; see `spill.can_start`.
+        truncated: Whether the compressed stream ended before its own end; known after
+            all chunks are read.
+        content_bytes: Length of the content, or a lower bound; ``None`` if unknown.
+        max_memory_bytes: Memory that this process may occupy; ``None`` for no limit.
+        spill: Folder for columns beyond that limit; see `spill.can_start`.
     """
 
     def __init__(
@@ -328,7 +328,7 @@ class Source:
             name: See the class.
             raw: The stream.
             size_bytes: Its length, if known.
-            stored_bytes: What it takes in an archive; ``None`` outside of one.
+            stored_bytes: Its size in an archive; ``None`` outside of one.
         """
         self.name = name
         self._stored_bytes = stored_bytes
@@ -363,7 +363,7 @@ class Source:
         parts: list[bytes] = []
         while size > 0 and not self.truncated:
             try:
-                # Not read(): what it has already taken is lost where it fails.
+                # Not read(), which loses what it has already taken if it fails.
                 part = self._stream.read1(size)  # type: ignore[attr-defined]
             except EOFError:
                 self.truncated = True
@@ -398,7 +398,7 @@ class Source:
         """Stop before the system ends the process.
 
         Raises:
-            NotEnoughMemory: what is read, and is to be joined, does not fit.
+            NotEnoughMemory: what was read does not fit, or joining it would not.
         """
         self._unfinished_bytes += read_bytes
         if self.max_memory_bytes is None or self._unfinished_bytes < _CHECKED_BYTES:
@@ -418,7 +418,7 @@ class Source:
                 )
 
     def expect_values(self) -> None:
-        """Allow more expansion: values of arrays, which compress well, are skipped."""
+        """Allow more expansion, for skipped values of arrays compress well."""
         most, free_bytes = self._expansion
         self._expansion = (
             max(most, MOST_EXPANSION_OF_VALUES),
@@ -442,7 +442,7 @@ class Source:
             piece = self._read(size)
 
     def drain(self) -> None:
-        """Read what a reader has left of the file, so that the digest is complete."""
+        """Read what the reader has left unread, so that the digest is complete."""
         if not self._is_begun:
             self._is_begun = True
             self._digest.update(self.head)
@@ -460,7 +460,7 @@ def open_source(dump: str) -> Iterator[Source]:
     """Open ``dump``: a path, or ``-`` for standard input.
 
     Raises:
-        DumpError: it is no file, cannot be opened, or is empty.
+        DumpError: it is not a file, cannot be opened, or is empty.
     """
     if dump == STDIN:
         if sys.stdin is None:

@@ -1,4 +1,4 @@
-"""Files that people take for heap dumps and no reader reads: what to do with them.
+"""Files that people take for heap dumps but no reader can read, and what to do.
 
 They are recognised by their first bytes, never by the name of the file.
 
@@ -17,16 +17,16 @@ from ingest.words.command_line import command
 _ELF_CORE = 4
 _MACH_CORE = 4
 _PICKLE_BYTES = 200
-"""A pickle names the class of its outermost object within so many bytes."""
+"""The class of a pickle's outermost object is named within so many bytes."""
 
 
 class Unsupported(NamedTuple):
     """A file that is not read.
 
     Attributes:
-        name: What it is.
-        advice: Which tool reads it, and how to get a dump of the same program that is
-            read, in sentences; empty if there is nothing to advise.
+        name: The kind of the file.
+        advice: Sentences that say which tool reads it, and how to get a supported dump
+            of the same program; empty without advice.
     """
 
     name: str
@@ -162,10 +162,10 @@ _COMPILED = tuple(
 
 
 def recognised(head: bytes) -> Unsupported | None:
-    """What a file is that no reader claims; ``None`` if that is not known.
+    """The kind of a file that no reader claims; ``None`` if unknown.
 
     Args:
-        head: Its first bytes, decompressed.
+        head: The file's first bytes, decompressed.
     """
     for start, *about in _STARTS:
         if head.startswith(start):
@@ -195,7 +195,7 @@ _SAMPLE_TYPE, _SAMPLE = 1, 2
 
 
 def _is_pprof(head: bytes) -> bool:
-    """Whether all fields are those of a profile, with samples and what they are."""
+    """Whether all fields are those of a profile, with samples and their types."""
     at = 0
     found: set[int] = set()
     try:

@@ -1,7 +1,7 @@
 """The runtimes whose heaps we know. To add one: write its module, name it here.
 
-A heap says by `ingest.heap.graph.HeapGraph.runtime` whose it is. Nothing else asks for
-the format to learn that.
+`ingest.heap.graph.HeapGraph.runtime` names the runtime of a heap; nothing else asks for
+the format to learn it.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ RUNTIMES: tuple[Runtime, ...] = (JVM, DOTNET, DART, JAVASCRIPT, V8, BUN, CPYTHON
 """All runtimes. A fingerprint applies the rules of all of them in this order."""
 
 UNKNOWN = Runtime(name="", program="a program")
-"""That of a heap that does not tell: all types are the program's own."""
+"""The runtime of a heap that does not tell: all types are the program's own."""
 
 _BY_NAME = {runtime.name: runtime for runtime in (*RUNTIMES, UNKNOWN)}
 
 NAMES = frozenset(_BY_NAME)
-"""What the runtime of a heap may be; empty where it is not known."""
+"""Names of runtimes; empty for an unknown one."""
 
 
 def named(name: str) -> Runtime:
-    """The runtime of that name, which is one of `NAMES`."""
+    """The runtime with a name of `NAMES`."""
     return _BY_NAME[name]
 
 
 def of_types(type_names: Sequence[str], default: Runtime) -> str:
     """The name of the runtime that has these types.
 
-    For formats that are written for one runtime, and to which the heaps of others are
-    converted.
+    For formats that are written for one runtime, but to which heaps of other runtimes
+    are converted.
 
     Args:
         type_names: Full names of the types of a heap.
-        default: The runtime that the format is of.
+        default: The runtime that the format was written for.
     """
     others = (runtime for runtime in RUNTIMES if runtime is not default)
     found = (runtime for runtime in others if runtime.has_signs(type_names))

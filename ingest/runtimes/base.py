@@ -1,4 +1,4 @@
-"""What describes a runtime: its types, and how to speak of them."""
+"""The description of a runtime: its types, and the words for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TypeClass(IntEnum):
-    """To whom a type belongs."""
+    """What a type belongs to."""
 
     PROGRAM = 0
     """The program's own."""
@@ -27,24 +27,24 @@ class TypeClass(IntEnum):
     """Values of the runtime and its libraries: strings, textures, streams."""
 
     CONTAINER = 2
-    """What only leads to other objects: arrays of references, collections, delegates,
-    boxes, tasks."""
+    """Types that only lead to other objects: arrays of references, collections,
+    delegates, boxes, tasks."""
 
     METADATA = 3
-    """What the virtual machine keeps about the program: classes, code, scripts."""
+    """Data of the virtual machine about the program: classes, code, scripts."""
 
     ROOTS = 4
     """A pseudo object that stands for roots."""
 
 
 class TypeColumns(NamedTuple):
-    """The T types of a heap, and the P pairs of types between which references are.
+    """The T types of a heap, and the P pairs of types with references between them.
 
     Attributes:
         names: T full names.
         classes: uint8 (T,). The `TypeClass` of each.
         instance_count: int64 (T,).
-        shallow_bytes: int64 (T,), bytes. Of all instances together.
+        shallow_bytes: int64 (T,), bytes. Size of all instances together.
         pair_source: int32 (P,). The type that refers.
         pair_target: int32 (P,). The type that is referred to.
         pair_count: int64 (P,). References of each pair.
@@ -60,7 +60,7 @@ class TypeColumns(NamedTuple):
 
 
 class Platform(NamedTuple):
-    """What some programs of a runtime run on.
+    """A platform of some programs of a runtime, such as Android.
 
     Attributes:
         name: The word in the ``needs:`` line of a query.
@@ -81,67 +81,65 @@ _BOUNDED = ("*LruCache", "*LRUCache", "*LruMap", "*LRUMap", "*BoundedCache")
 class Runtime:
     """One runtime, or a family of runtimes with the same types.
 
-    Types are told by globs over their full names, as the runtime spells them. The
-    classes are asked in the order of `type_classes`; a type that no glob matches is the
-    program's own.
+    Globs over full names, as the runtime spells them, classify types, in the order of
+    `type_classes`. A type that no glob matches is the program's own.
 
     Attributes:
-        name: As a heap, the database and the ``needs:`` lines of queries have it.
+        name: Name in heaps, in the database and in ``needs:`` lines of queries.
         program: What to call a program that runs on it: ``a Java program``.
-        owner: What has roots of its own: a thread, or an isolate.
-        domain: What each part of a heap is called whose types are apart.
+        owner: The word for what has roots of its own: a thread, or an isolate.
+        domain: The word for a part of a heap with separate types.
         signs: Globs of types that only a heap of this runtime has, for formats that
             are written for several; see `ingest.runtimes.of_types`.
         roots: Globs of pseudo objects that stand for roots.
-        metadata: Globs of what the virtual machine keeps about the program.
-        values: Globs of values that would else be containers, such as large arrays of
-            numbers.
-        containers: Globs of what only leads to other objects.
+        metadata: Globs of the virtual machine's data about the program.
+        values: Globs of values that would otherwise be containers, such as large arrays
+            of numbers.
+        containers: Globs of types that only lead to other objects.
         library: Globs of all other types of the runtime and its libraries.
-        delegate_types: Finds rows of further types that only lead to other objects, by
-            what the heap has of them; ``None`` where names tell all.
-        statics_table: Begins the full name of the arrays in which the runtime has its
-            static fields; empty if it has no such arrays.
-        patterns: Regular expressions of types that say how objects are held, by the
-            pattern that they say; further ones are in `ingest.suspects.words`.
-        numbers: Regular expressions of what differs between builds and runs in the
-            name of a type, and what remains of each. All are applied, in their order.
+        delegate_types: Finds, from a heap's types, rows of further types that only lead
+            to other objects; ``None`` if names tell all.
+        statics_table: Prefix of the full name of the arrays in which the runtime keeps
+            its static fields; empty if it has no such arrays.
+        patterns: Regular expressions of types that show how objects are held, by
+            pattern; further ones are in `ingest.suspects.words`.
+        numbers: Regular expressions of parts of a type's name that differ between
+            builds and runs, and their replacements. All are applied, in order.
         inside: Regular expressions of normalised names: entries, nodes and tables
             inside collections.
-        platforms: What some of its programs run on.
+        platforms: Platforms of some of its programs.
         missing: Which objects its dumps leave out, as the end of a sentence; empty if
             none are known.
         bounded: Globs of caches that drop entries when they are full.
         extended_map: Full name of a map that programs extend to make such caches; empty
             if there is none. Its entries are of types nested in it.
         lasting_ids: Tells which ids name the same object in all dumps of one process;
-            ``None`` where none does.
-        module_prefix: Begins the name of a type that stands for the variables of a
-            script or module, which follows; empty if there is none.
+            ``None`` if no ids do.
+        module_prefix: Prefix of types that stand for the variables of a script or
+            module, whose name follows; empty if there is none.
         limited_keys: Globs of types of which a program has a limited number, whatever
-            its input is.
-        ended: What is said of objects whose type tells that they are no longer used,
-            by a prefix of its full name: ``detached from all documents``.
+            its input.
+        ended: Words for objects whose type shows that they are no longer used, by a
+            prefix of its full name: ``detached from all documents``.
         function_type: Full name of the type of functions whose value is their name and
             place; empty if there is none.
-        library_functions: Regular expression that finds something in the values of
-            those that are not the program's own.
-        collections: What to call the runtime's own collections, by their full names,
-            where a variable of the program refers to one; empty where the pattern
-            says it.
+        library_functions: Regular expression that matches values of those functions
+            that are not the program's own.
+        collections: Words for the runtime's own collections, by full name, if a
+            variable of the program refers to one; empty if the pattern says it.
         holders: Full names of types of the runtime whose objects hold on behalf of a
-            part of the program, of which their value is the name; for each the words
-            by the field that holds, with ``{name}`` and ``{field}``, and under ``""``
-            those for other fields.
-        keyed_by: Of those the ones that stand for another object, and the field that
-            refers to it: an entry of a map of thread-locals stands for its key, and is
-            called by the static field that has this.
-        namespaces: Full names of types that hold static fields a second time, beside
-            the root that each of these is.
-        weak_holders: Of those the ones that end of themselves, as frames do: they are
-            named only where nothing else holds.
-        root_words: What to call a root, by the name of its kind, where the word is
-            not that of `ingest.suspects.words`.
+            part of the program, which their value names. Each has words by the field
+            that holds, with ``{name}`` and ``{field}``; the words under ``""`` are for
+            other fields.
+        keyed_by: Those holders that stand for another object, with the field that
+            refers to it. An entry of a map of thread-locals stands for its key, and is
+            named after the static field that holds the key.
+        namespaces: Full names of types that hold static fields a second time, besides
+            the roots that stand for these fields.
+        weak_holders: Those holders that soon end, as frames do: they are named only if
+            nothing else holds.
+        root_words: Words for roots, by the name of the kind, that differ from those of
+            `ingest.suspects.words`.
     """
 
     name: str
@@ -178,7 +176,7 @@ class Runtime:
 
     @cached_property
     def _rules(self) -> tuple[tuple[TypeClass, Callable[[str], object]], ...]:
-        """What matches the names of a class, in the order in which to ask."""
+        """Matchers of the names of each class, in the order to try them."""
         return (
             (TypeClass.ROOTS, _any(self.roots)),
             (TypeClass.METADATA, _any(self.metadata)),
@@ -212,9 +210,8 @@ class Runtime:
 
         Args:
             type_names: T full names.
-            own: Globs of types that are the program's own whatever the runtime says;
-                those that begin with ``!`` are of a library. The last that matches
-                decides.
+            own: Globs of types that are the program's own, whatever the runtime says;
+                globs that begin with ``!`` are of a library. The last match decides.
         """
         rules = list(self._rules)
         for glob in own:

@@ -1,7 +1,7 @@
-"""What is known of Bun: JavaScriptCore in a heap snapshot of the format of V8.
+"""Knowledge of Bun: JavaScriptCore in a heap snapshot in V8's format.
 
-Its classes are called as those of V8 where the language names them. What the engine has
-itself is called otherwise, and ids are not the same in two dumps.
+Classes of the language have the same names as in V8, the engine's own have others. Ids
+are not the same in two dumps.
 """
 
 from __future__ import annotations

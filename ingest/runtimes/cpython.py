@@ -1,7 +1,7 @@
 """What is known of CPython.
 
 Types of the interpreter have no module before their names, those of modules have one.
-What a module, a class or a function holds for the program has its name as its value.
+The value of a module, class or function that holds objects is its name.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _KNOWN = (
     "pytest", "_pytest", "pluggy", "certifi", "attr", "attrs", "setuptools", "pip",
     "pkg_resources", "charset_normalizer", "site",
 )  # fmt: skip
-"""Packages of many programs, whose objects a program rarely accumulates as such."""
+"""Packages that many programs use, whose objects rarely are a leak themselves."""
 
 _EXCEPTIONS = tuple(
     name for name, value in vars(builtins).items() if isinstance(value, type)

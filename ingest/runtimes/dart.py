@@ -38,7 +38,7 @@ DART = Runtime(
         "map": r"dart:.*(Map|Set)\b",
         "closure": r"^Context$",
     },
-    # What the VM appends to private names.
+    # The VM's suffix of private names.
     numbers=((r"@\d+(?:-\d+)?", "@"),),
     inside=(r"dart:collection::_(?:Linked)?Hash(?:Map|Set)Entry",),
 )  # fmt: skip

@@ -26,8 +26,8 @@ _DOTNET_PRIMITIVES = (
 def _delegate_types(types: TypeColumns) -> NDArray[np.int64]:
     """Types of the program that are delegates, by their names or their shape.
 
-    No dump marks them as such. A delegate has few references and one size. One with
-    several targets refers to an array of delegates of its own type.
+    No dump marks delegates as such. A delegate has few references and one size; one
+    with several targets refers to an array of delegates of its own type.
     """
     count, classes = types.instance_count, types.classes
     source, target = types.pair_source, types.pair_target
@@ -58,7 +58,7 @@ def _delegate_types(types: TypeColumns) -> NDArray[np.int64]:
         and not refers_to_itself[kind]
         and 10 * number <= count[kind] + 10
     }
-    # A class of that name has collections and texts of its own; a delegate has none.
+    # A class with such a name has collections and texts; a delegate has none.
     is_own = (classes[target] == TypeClass.CONTAINER) & ~is_array[target]
     is_own |= classes[target] == TypeClass.LIBRARY
     small[source[is_own]] = False
@@ -86,7 +86,7 @@ DOTNET = Runtime(
         "System.WeakReference*", "System.Threading.*", "System.Linq.*",
         "System.Runtime.CompilerServices.*", "System.AppDomain",
         "System.ComponentModel.EventHandlerList*", "Microsoft.Extensions.Caching.*",
-        # Nested types, of which a trace does not name the outer one.
+        # Nested types, for which a trace does not name the outer one.
         "Entry[[]*", "Container[[]*", "Node[[]*", "Tables[[]*", "Bucket[[]*",
         "Slot[[]*", "Segment[[]*", "VolatileNode[[]*", "SyncHashtable", "bucket",
     ),
@@ -125,7 +125,7 @@ DOTNET = Runtime(
         r"System\.Collections\..*"
         r"\+(?:Entry|Node|VolatileNode|Tables|[Bb]ucket|Slot|Segment)"
         r"(?:<.*>)?(?:\[\])*",
-        # Nested types, of which a trace does not name the outer one.
+        # Nested types, for which a trace does not name the outer one.
         r"(?:Entry|Node|VolatileNode|Tables|Bucket|Slot|Segment|Container)<.*>(?:\[\])*",
         r"bucket(?:\[\])?",
     ),

@@ -1,7 +1,7 @@
 """What is known of JavaScript in a heap that PerfView wrote.
 
-Such a heap may have objects of .NET beside those of JavaScript: what is known of .NET
-holds in it too.
+Such a heap may have objects of .NET beside those of JavaScript, so the rules for .NET
+apply, too.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ JVM = Runtime(
     ),
     missing="such as archived classes of HotSpot that the program has not used",
     bounded=(
-        # Generated classes of Caffeine are named by what they have: a maximum of size
-        # or weight; those of Guava by what their entries record for it.
+        # Generated classes of Caffeine are named by their features, such as a maximum
+        # of size or weight; those of Guava by what their entries record for it.
         "com.github.benmanes.caffeine.cache.[SW][SI]*M[SW]*",
         "com.google.common.cache.LocalCache$*Access*Entry", "org.ehcache.*",
     ),

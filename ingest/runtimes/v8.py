@@ -17,11 +17,11 @@ _EMITTER = "EventEmitter"
 
 
 def _listener_tables(types: TypeColumns) -> NDArray[np.int64]:
-    """Types of plain objects in which emitters have their listeners by event.
+    """Types of plain objects in which emitters keep their listeners by event.
 
-    They are called by the events that several emitters have: ``{data, end}``. Half of
-    the objects of such a type, at least, belong to plain emitters, and they refer only
-    to functions and lists.
+    Such a type is named after the events of several emitters: ``{data, end}``. At least
+    half of its objects belong to plain emitters, and they refer only to functions and
+    lists.
     """
     source, target = types.pair_source, types.pair_target
     is_emitter = np.array([name == _EMITTER for name in types.names], np.bool_)
@@ -36,7 +36,7 @@ def _listener_tables(types: TypeColumns) -> NDArray[np.int64]:
 
 
 def _lasting(ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Ids of what V8 follows are odd; even ones are made of addresses, anew each time.
+    """Bool: ids that last. V8 follows odd ids, and makes even ones from addresses.
 
     Source: v8/v8, src/profiler/heap-snapshot-generator.cc, HeapObjectsMap and
     EmbedderGraphEntriesAllocator.
@@ -84,7 +84,7 @@ V8 = Runtime(
     ),
     ended={"Detached <": "detached from all documents"},
     function_type="Function",
-    # Those of Node's scripts, and what is bound or built in, which has no place.
+    # Functions of Node's scripts, and bound or built-in ones, which have no place.
     library_functions=r" node:|^[^:]*$",
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",

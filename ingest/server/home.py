@@ -1,8 +1,8 @@
 """The files of one embedded Neo4j: password, process, and which store is current.
 
-Its home is a folder below the user's state folder, one for each series of Neo4j
-(``neo4j-5.26``), because a store that a later series has opened cannot be opened by
-an earlier one::
+The home is a folder below the user's state folder, one for each series of Neo4j
+(``neo4j-5.26``), because an earlier series cannot open a store that a later one has
+opened::
 
     neo4j-5.26/        mode 0700
       password         mode 0600; written once, before Neo4j reads it
@@ -53,7 +53,7 @@ class State:
     data: str = _FIRST
 
     def endpoint(self, password: str) -> Endpoint:
-        """The running server, for who knows its password."""
+        """The endpoint of the running server."""
         return Endpoint(
             bolt_uri=f"bolt://{LOOPBACK}:{self.bolt_port}",
             http_url=f"http://{LOOPBACK}:{self.http_port}",
@@ -87,7 +87,7 @@ class Home:
         self.data.mkdir(exist_ok=True)
 
     def clear_temporary(self) -> None:
-        """Remove the temporary files of a server, which does not run."""
+        """Remove the temporary files of a server that does not run."""
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir(exist_ok=True)
 
@@ -114,7 +114,9 @@ class Home:
         write_private(self.path / "store", folder.name)
         handle = os.open(self.path, os.O_RDONLY)
         try:
-            os.fsync(handle)  # the rename too, before the old store is removed
+            os.fsync(
+                handle
+            )  # makes the rename durable, before the old store is removed
         finally:
             os.close(handle)
 
@@ -188,7 +190,7 @@ class Home:
 
 
 def _bytes_below(folder: Path) -> int:
-    """Bytes on the disk of all files below a folder, in which a server may work."""
+    """Bytes on disk of all files below a folder that a server may be changing."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

@@ -1,16 +1,14 @@
 """What Neo4j needs to start: Java, flags, configuration, class path, ports.
 
-Class data archives (CDS) cut a third of the time that it takes. The packaged Java has
-none. So one of Java's own classes is made at the first start (a second), and the server
-writes one of Neo4j's classes when it first stops (five seconds); both are stored in the
-cache. Java checks that an archive fits the jars and itself, and ignores it otherwise.
+Class data archives (CDS) save a third of the time of a start. The packaged Java has
+none. So the first start makes an archive of Java's own classes (a second), and the
+server writes one of Neo4j's classes when it first stops (five seconds). Both are stored
+in the cache. Java checks that an archive fits the jars and itself, and else ignores it.
 
 Source: Java's manual, ``java`` command, "Application Class Data Sharing".
 
-How much memory the embedded Neo4j may use.
-
-About a fifth of the machine's memory each for the Java heap and the page cache,
-never more than half together: other programs and the analysis run beside the
+Memory: the Java heap and the page cache each get about a fifth of the machine's memory,
+and never more than half together, since other programs and the analysis run beside the
 server. The limit of a container counts as the machine's memory.
 """
 
@@ -53,23 +51,22 @@ _COMPILE_LATER = (
     "-XX:Tier4CompileThreshold=60000",
     "-XX:Tier4BackEdgeThreshold=160000",
 )
-"""Four times what Java waits for until it optimizes a method. On two processors that
-takes a third of the time that a server needs to start and to populate its indexes."""
+"""Java optimizes a method after four times the usual number of calls. On two processors
+that saves a third of the time for starting and populating indexes."""
 
 _COMPILE_AT_ONCE = ("-XX:CICompilerCount=4", "-XX:Tier3DelayOn=1")
-"""An import has few methods, in which it is all the time. On two processors Java has
-one thread that optimizes, for which a method can wait for seconds while the import runs
-it unoptimized. With three, a million objects take a tenth less time, and the same each
-time."""
+"""An import spends all its time in few methods. On two processors Java has one thread
+that optimizes, so a method may run unoptimized for seconds. With three threads, a
+million objects take a tenth less time, and always the same."""
 
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
-# Bolt would wait for late requests for 10 s after all databases are closed. This is an
-# internal setting, so it is used only for the series in which it was seen.
+# Bolt would wait for late requests for 10 s after all databases are closed. This
+# setting is internal, so it is used only for the series in which it was seen.
 _NO_QUIET_PERIOD = {
     (5, 26): ("internal.dbms.bolt.netty_server_shutdown_quiet_period", "0"),
     (2026, 8): ("internal.dbms.bolt.netty_server_shutdown_quiet_period_duration", "0s"),
 }
-# Every address, so that no query reaches another host. Seen in this series only.
+# Blocks every address, so that no query reaches another host; known in 5.26.
 _NO_ADDRESSES = {
     (5, 26): ("internal.dbms.cypher_ip_blocklist", "0.0.0.0/0,::/0"),
 }
@@ -99,19 +96,19 @@ def configuration(
         "server.memory.heap.initial_size": f"{sizes.heap_mib}m",
         "server.memory.heap.max_size": f"{sizes.heap_mib}m",
         "server.memory.pagecache.size": f"{sizes.page_cache_mib}m",
-        # A query cannot read files of the user, see also `_NO_ADDRESSES`.
+        # A query cannot read files of the user, see `_NO_ADDRESSES`, too.
         "dbms.security.allow_csv_import_from_file_urls": "false",
-        # Nobody guesses the password, but anybody could lock the user out: three
-        # wrong ones would do, and a web page could send them.
+        # Nobody can guess the password, but three wrong ones, which a web page could
+        # send, would lock the user out.
         "dbms.security.auth_max_failed_attempts": "0",
         "dbms.security.http_access_control_allow_origin": f"http://{http}",
-        # A search that would visit every path is rejected instead of never ending.
+        # A search that would visit every path is rejected, since it might never end.
         "dbms.cypher.forbid_exhaustive_shortestpath": "true",
         # Nothing is replicated or restored from the transaction logs.
         "db.tx_log.rotation.retention_policy": "keep_none",
         "db.tx_log.preallocate": "false",
-        # Logs are removed in whole files by a checkpoint, which is made when so many
-        # transactions were committed: every ten seconds of a load, and after it.
+        # A checkpoint, after so many committed transactions, removes logs in whole
+        # files: every ten seconds of a load, and after it.
         "db.tx_log.rotation.size": "16m",
         "db.checkpoint.interval.tx": "1",
         "dbms.usage_report.enabled": "false",
@@ -141,7 +138,7 @@ def jvm_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
     flags = [
         f"-Xms{heap_mib}m",
         f"-Xmx{heap_mib}m",
-        # Indexes are populated in two thirds of the time that G1 takes on two cores.
+        # On two cores, populating indexes takes two thirds of the time of G1.
         "-XX:+UseParallelGC",
         "-XX:-OmitStackTraceInFastThrow",
         "-XX:+UnlockExperimentalVMOptions",
@@ -155,7 +152,7 @@ def jvm_flags(version: str, java_major: int, *, heap_mib: int) -> list[str]:
         "--enable-native-access=ALL-UNNAMED",
     ]
     if sys.platform == "linux":
-        # A load over Bolt takes a tenth less time. Where the kernel has no such pages,
+        # A load over Bolt takes a tenth less time. If the kernel has no such pages,
         # Java warns in its log and goes on.
         flags.append("-XX:+UseTransparentHugePages")
     if thread_count() <= _FEW_PROCESSORS:
@@ -180,7 +177,7 @@ def import_flags(*, heap_mib: int) -> list[str]:
 def temporary_flags(folder: Path) -> list[str]:
     """Flags that keep the temporary files of any Java in ``folder``.
 
-    A Java that is killed leaves them behind, and who owns the folder removes them.
+    A killed Java leaves them behind; the owner of the folder removes them.
     """
     return [f"-Djava.io.tmpdir={folder}", "-XX:-UsePerfData"]
 
@@ -262,7 +259,7 @@ def check_java(version: str, java_major: int) -> None:
     Source: Neo4j operations manual, "System requirements".
 
     Raises:
-        EmbeddedError: It does not; the message names the extra to install.
+        EmbeddedError: It does not run; the message names the extra to install.
     """
     series = _series(version)
     if series < (5, 26):

@@ -1,7 +1,4 @@
-"""The process of a server: its start and end, whose it is, whether it listens.
-
-And what it printed if it failed.
-"""
+"""The process of a server: its start, end, user, port, and output if it failed."""
 
 from __future__ import annotations
 
@@ -28,13 +25,13 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
 
 LEAST_FREE_BYTES = 24 << 20
-"""Neo4j neither starts nor commits on a disk with less."""
+"""Neo4j needs this much free space on its disk to start and to commit."""
 
 _PORT_TAKEN = re.compile(r"Address already in use|PortBindException")
 _TAIL_BYTES = 65536
 _STOP_S, _POLL_S = 60.0, 0.25
 _ENDING_S = 3.0
-"""Longer than a process that is ending takes to be gone."""
+"""More time than a process takes to end."""
 
 
 class PortTaken(EmbeddedError):
@@ -65,7 +62,7 @@ def spawn(
                 f"{command[0]} cannot be started ({error.strerror}); "
                 f"{install_command('embedded')}"
             ) from error
-    return psutil.Process(pid)  # which reaps it
+    return psutil.Process(pid)  # psutil reaps it
 
 
 def failed_start(process: psutil.Process, log: Path) -> EmbeddedError:
@@ -112,7 +109,7 @@ def _tail(log: Path) -> str:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Whether it runs: a zombie, whose parent has not waited for it, has ended."""
+    """Whether a process runs; a zombie has ended."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
@@ -120,7 +117,7 @@ def alive(process: psutil.Process) -> bool:
 
 
 def is_users_own(process: psutil.Process) -> bool:
-    """Whether it runs as this user; one of another user can have any arguments."""
+    """Whether a process runs as this user; another user's can have any arguments."""
     if not hasattr(os, "getuid"):
         return True
     try:
@@ -133,7 +130,7 @@ def listens(process: psutil.Process, port: int | None) -> bool:
     """Whether this process has opened the port.
 
     Raises:
-        EmbeddedError: That cannot be seen, so that the password must not be sent.
+        EmbeddedError: This cannot be seen, so the password must not be sent.
     """
     return Listener(process, port).is_open()
 
@@ -155,11 +152,11 @@ class Listener:
     def _connections(self) -> list[Any]:
         """Its sockets.
 
-        Files of a process that is just ending, or that has ended and that its parent
-        has not waited for, belong to the superuser: nobody else can see them.
+        The superuser owns the files of a process that is ending, or that is a zombie:
+        nobody else can see them.
 
         Raises:
-            psutil.Error: It has gone, or they cannot be seen.
+            psutil.Error: The process is gone, or its sockets cannot be seen.
         """
         end = time.monotonic() + _ENDING_S
         while True:
@@ -175,11 +172,11 @@ class Listener:
     def is_open(self) -> bool:
         """Whether the process listens on the port.
 
-        Finding that out takes ten milliseconds or more; that the same socket is still
-        open, next to nothing.
+        Finding out takes ten milliseconds or more; checking that the same socket is
+        still open takes almost no time.
 
         Raises:
-            EmbeddedError: That cannot be seen, so that the password must not be sent.
+            EmbeddedError: This cannot be seen, so the password must not be sent.
         """
         if self._socket and self._open_file() == self._socket:
             return True
@@ -201,9 +198,9 @@ class Listener:
         return False
 
     def _open_file(self) -> str:
-        """What the file descriptor is now: the kernel numbers sockets, each once.
+        """The present file of the descriptor; each socket has a number of its own.
 
-        Empty where the system does not say.
+        Empty if the system does not say.
 
         Source: proc(5), ``/proc/pid/fd``.
         """
@@ -214,10 +211,10 @@ class Listener:
 
 
 def end(process: psutil.Process, progress: Progress) -> None:
-    """Ask it to end, and kill it after a minute.
+    """Ask a process to end, and kill it after a minute.
 
     Raises:
-        EmbeddedError: It runs even so.
+        EmbeddedError: It still runs.
     """
     with contextlib.suppress(psutil.Error):
         process.terminate()
@@ -232,7 +229,7 @@ def end(process: psutil.Process, progress: Progress) -> None:
 
 
 def _ends(process: psutil.Process, progress: Progress) -> bool:
-    """Wait for a minute at most."""
+    """Wait a minute at most for a process to end."""
     begun = time.monotonic()
     while (waited := time.monotonic() - begun) < _STOP_S:
         progress("stop Neo4j", int(waited), None)

@@ -1,4 +1,4 @@
-"""Where a Neo4j is: the user's own one, or this tool's while it runs."""
+"""The address of a Neo4j: the user's own one, or this tool's while it runs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Target:
         username, password: ``None`` as password means no authentication.
         database: Name of the database.
         browser_url: Neo4j Browser of this server; ``None`` if unknown.
-        pid: The process that must listen there, if it is this tool's own server: to
-            any other, the password is not sent.
+        pid: The process that must listen there, if it is this tool's own server; the
+            password is sent to no other process.
     """
 
     uri: str
@@ -52,10 +52,10 @@ def own_target(
 
 
 def usual_browser_url(uri: str) -> str:
-    """Where the Browser of a server is, unless it was set up otherwise.
+    """The address of a server's Browser, unless it was set up otherwise.
 
     Args:
-        uri: The address of its Bolt, with or without TLS.
+        uri: The Bolt address, with or without TLS.
     """
     parts = urlsplit(uri)
     host = parts.hostname or "localhost"
@@ -96,10 +96,10 @@ class Endpoint:
 
 
 FIRST_QUERY = "MATCH (d:Dump) RETURN d, datetime()"
-"""What every command asks first, in the words in which whoever started the server did.
+"""The first query of every command, and of the command that started the server.
 
 A server that has just started takes longer to plan another query than to answer it, and
-for one that orders and computes twice as long.
+twice as long to plan one that orders or computes.
 """
 
 

@@ -1,1 +1,1 @@
-"""What is printed: texts, names of types, command lines, colours."""
+"""Printed words: texts, names of types, command lines, colours."""

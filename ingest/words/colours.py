@@ -1,7 +1,7 @@
-"""Colours on a terminal, as far as its user wants them.
+"""Colours on a terminal, if its user wants them.
 
-``NO_COLOR`` turns them off, ``FORCE_COLOR`` on where the output is no terminal; a value
-of either counts unless it is empty. Colours add nothing that the text does not say.
+``NO_COLOR`` turns them off; ``FORCE_COLOR`` turns them on if the output is not a
+terminal. An empty value counts as not set. The text is complete without colours.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def are_wanted(stream: TextIO) -> bool:
 
 
 def bold(text: str, stream: TextIO) -> str:
-    """Return ``text`` in bold, where ``stream`` may have colours."""
+    """Return ``text`` in bold, if ``stream`` may have colours."""
     return f"{_BOLD}{text}{_END}" if text and are_wanted(stream) else text
 
 

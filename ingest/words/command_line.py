@@ -1,6 +1,6 @@
 """Command lines that are printed for the user to paste into a shell.
 
-Every one is made here: in a terminal, on a page, in the guide, in an error.
+All of them are made here: for terminals, pages, guides and errors.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _PACKAGE = "heaproots"
 def command(*words: str, dump: str | None = None) -> str:
     r"""Return ``ingest WORDS``, quoted for a shell.
 
-    A control character cannot be printed as it is, and is written as bash, zsh and ksh
-    read it: ``$'a\x1b'``.
+    A control character cannot be printed as it is, so it is written as bash, zsh and
+    ksh read it: ``$'a\x1b'``.
 
     Args:
         words: Command, arguments and options, or a word such as ``NAME`` in their
             place.
         dump: The loaded dump that the command is about. It is named even if it is the
-            newest, for another one may be by the time the command is pasted.
+            newest, since there may be a newer one when the command is pasted.
     """
     named = () if dump is None else ("--dump", dump)
     return " ".join(map(quoted, ("ingest", *words, *named)))
@@ -39,17 +39,17 @@ def quoted(word: str) -> str:
 def _escaped(character: str) -> str:
     if character.isprintable():
         return f"\\{character}" if character in "\\'" else character
-    # The name of a file may have bytes that are no text.
+    # The name of a file may have bytes that are not text.
     lone = "\udc80" <= character <= "\udcff"
     code = character.encode("utf-8", "surrogateescape" if lone else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in code)
 
 
 def install_command(extra: str) -> str:
-    """Return how to install what an extra of heaproots needs, where it is installed.
+    """Return the command that installs an extra where heaproots is installed.
 
-    Of a package that is installed already, pip and uv add what the extra needs, and
-    look for no other version of it.
+    For an installed package, pip and uv add what the extra needs, without looking for
+    another version of the package.
     """
     prefix = Path(sys.prefix)
     wanted = f"'{_PACKAGE}[{extra}]'"
@@ -81,7 +81,7 @@ def why_command(subject: str, dump: str | None = None, file: str = "") -> str:
     Args:
         subject: An address or a type.
         dump: The loaded dump.
-        file: What was opened instead, if the dump is not loaded.
+        file: The file that was opened instead, if the dump is not loaded.
     """
     if file:
         return command("why", subject, "--in", file)

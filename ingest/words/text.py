@@ -21,7 +21,7 @@ _HAS_ASSEMBLY = re.compile(r"[\[,]\s*\[")
 _MARK = re.compile(r"[\[\],]")
 _WORD = r"[^\s.:,+<>()\[\]`*&]"
 _QUALIFIER = re.compile(rf"(?<!{_WORD})(?:{_WORD}+(?:\.|::?))+(?=[^\s.:,\[\]])")
-"""From the start of a word: from each of its letters, it takes a long one 0.1 s."""
+"""Matches from the start of a word; trying each letter of a long one takes 0.1 s."""
 _URL_OR_QUALIFIER = re.compile(
     rf"((?:[\w-]+:)*[\w+.-]+://[^\s,<>()\[\]]*)|{_QUALIFIER.pattern}"
 )
@@ -30,7 +30,7 @@ _LONGEST_NAME = 4096
 CAPTION_LENGTH = 120
 FORMULA = r"^[=+\-@\t\r]"
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-"""What spreadsheets compute when they open a file; and text that is no formula."""
+"""Text that spreadsheets evaluate when they open a file, and text that they do not."""
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -69,7 +69,7 @@ def _head(name: str) -> str:
 def namespace_of(type_name: str) -> str:
     """Return the namespace or library of a type name; empty if it has none.
 
-    That of ``System.Collections.Generic.List`1[[System.String]]`` is
+    The namespace of ``System.Collections.Generic.List`1[[System.String]]`` is
     ``System.Collections.Generic``, that of ``dart:core::_Type`` is ``dart:core``.
     """
     head = _head(type_name)
@@ -88,8 +88,8 @@ def titled(caption: str, value: object) -> str:
 def without_assemblies(name: str) -> str:
     """Remove assembly names: in ``[[A, asm]]``, what follows the first comma.
 
-    An assembly stands only inside the inner bracket of its own argument. The commas
-    of ``[A,B]`` separate arguments, those of ``[,]`` dimensions.
+    An assembly appears only inside the inner bracket of its own argument. The commas of
+    ``[A,B]`` separate arguments, those of ``[,]`` dimensions.
     """
     if not _HAS_ASSEMBLY.search(name):
         return name
@@ -114,7 +114,7 @@ def without_assemblies(name: str) -> str:
 
 
 def _without_namespaces(name: str) -> str:
-    if found := _SCRIPT.match(name):  # the variables of a script of JavaScript
+    if found := _SCRIPT.match(name):  # the variables of a JavaScript script
         return found[1] + (found[2] or found[3])
     if "://" in name:  # the location of a JavaScript function
         return _URL_OR_QUALIFIER.sub(lambda found: found[1] or "", name)
@@ -128,25 +128,25 @@ def _at_most(name: str, length: int) -> str:
 def caption_of(type_name: str) -> str:
     """Return a short type name, for the caption of a node.
 
-    Without namespaces and assembly names, also in generic arguments, and with at most
-    `CAPTION_LENGTH` characters. Two types can have the same: see `Captions`.
+    It has no namespaces or assembly names, not even in generic arguments, and at most
+    `CAPTION_LENGTH` characters. Two types can have the same caption: see `Captions`.
     """
     name = without_assemblies(type_name[:_LONGEST_NAME])
     return _at_most(_without_namespaces(name) or type_name, CAPTION_LENGTH)
 
 
 def _repeated(captions: list[str]) -> list[int]:
-    """Return where captions stand that occur more than once."""
+    """Return the positions of captions that occur more than once."""
     count = Counter(captions)
     return [at for at, caption in enumerate(captions) if count[caption] > 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Captions:
-    """Short type names; two types of a dump never have the same.
+    """Short type names; no two types of a dump have the same.
 
     Attributes:
-        qualified: By full name, the captions of types that `caption_of` does not tell
+        qualified: Captions, by full name, of types that `caption_of` does not tell
             apart.
     """
 
@@ -156,8 +156,8 @@ class Captions:
     def of_types(cls, type_names: Iterable[str]) -> Captions:
         """Choose the captions of all types of a dump.
 
-        Types with the same short name keep their namespaces, and their assemblies if
-        that is not enough. What still cannot be told apart is numbered. Types with
+        Types with the same short name keep their namespaces, and, if that is not
+        enough, their assemblies. Those that are still equal are numbered. Types with
         the same full name have the same caption.
         """
         names = list(dict.fromkeys(type_names))

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 _HEX = re.compile(r"(?:0[xX])?0*([0-9a-fA-F]{1,16})")
 _SEPARATORS = re.compile(r"::|[$+/]")
-"""Between an outer type and an inner one, or a library and a type."""
+"""Separators between outer and inner type, or between library and type."""
 
 _CLEARLY_MEANT = 0.8
-"""A misspelt name is taken for the only similar one from this similarity on."""
+"""With this similarity, a misspelt name stands for the only similar one."""
 
 _LISTED = 3
 
@@ -30,7 +30,7 @@ class TypeFound:
 
     Attributes:
         name: Its full name.
-        notice: What to tell the user if that is not what was written; else empty.
+        notice: A notice if the user wrote another name; else empty.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Subject:
     Attributes:
         kind: ``object`` or ``type``.
         name: The address or the name.
-        notice: What to tell the user if it is not what was written; else empty.
+        notice: A notice if the user wrote another name; else empty.
     """
 
     kind: str
@@ -53,33 +53,33 @@ class Subject:
 
 
 class Names(Protocol):
-    """What a dump calls its objects and types."""
+    """The names of objects and types in a dump."""
 
     def known(self, address: str, name: str) -> tuple[bool, bool]:
-        """Whether there is an object of that address, and a type of that full name."""
+        """Whether an object has the address, and whether a type has the full name."""
 
     def instance_counts(self) -> Mapping[str, int]:
-        """Instances of each type by full name, those of all domains together."""
+        """Instances of each type by full name, over all domains."""
 
     def caption(self, name: str) -> str:
         """The short name of a type."""
 
     def elsewhere(self, text: str, address: str = "") -> str:
-        """The end of an error: which other dumps have a type or an object; or empty."""
+        """The end of an error: other dumps with the type or object, if any."""
 
 
 def find_subject(text: str, which: str, names: Names, kind: str = "") -> Subject:
-    """Find what ``text`` names: a type, as `find_type` finds it, or an address.
+    """Find the subject that ``text`` names: a type (see `find_type`), or an address.
 
     Args:
         text: What the user wrote.
         which: The dump in words, for errors.
-        names: Of the dump.
-        kind: ``object`` or ``type`` where only that will do.
+        names: The dump's names.
+        kind: ``object`` or ``type`` if only this is allowed.
 
     Raises:
-        NotFound: nothing in the dump is called that, or several types are; the
-            message names what comes near.
+        NotFound: the dump has nothing with that name, or several types; the message
+            suggests similar names.
     """
     if kind != "type" and (address := _address(text, which, names)):
         return Subject("object", address)
@@ -122,12 +122,12 @@ def find_type(
 ) -> TypeFound | None:
     """Find the type that ``text`` names.
 
-    That is a full name, or what is unique among: a short name, the end of a name with
-    ``.`` between outer and inner type, any case; and as a guess, with a notice, a part
-    of a name or a similar name. A type without instances is looked for last.
+    The text is a full name, or it matches only one type as a short name, as the end of
+    a name with ``.`` between outer and inner type, or in any case. As a guess, with a
+    notice, it is a part of a name or similar to one. Types without instances come last.
 
-    A shell turns an unquoted ``Outer$Inner`` into ``Outer``: if that has no instances
-    and an inner type has, the inner type is meant.
+    A shell turns an unquoted ``Outer$Inner`` into ``Outer``. So if ``Outer`` has no
+    instances but an inner type has, the inner type is meant.
 
     Args:
         text: What the user wrote.
@@ -135,10 +135,10 @@ def find_type(
         captions: Returns the short name of a type.
 
     Returns:
-        The type; ``None`` if nothing is like that.
+        The type; ``None`` if no type matches.
 
     Raises:
-        NotFound: Several types are; the message names them.
+        NotFound: Several types match; the message names them.
     """
     if text in instance_counts:
         return _with_instances(text, instance_counts)
@@ -155,11 +155,11 @@ def guess_type(text: str, instance_counts: Mapping[str, int]) -> TypeFound | Non
     """Return the one type whose name is like ``text``, with a notice.
 
     Args:
-        text: What the user wrote, which `find_type` does not find.
-        instance_counts: As there.
+        text: What the user wrote; `find_type` does not find it.
+        instance_counts: Instances of each type of the dump, by full name.
 
     Returns:
-        The type; ``None`` if no name or several are like that: see `hint`.
+        The type; ``None`` if no name or several are similar: see `hint`.
     """
     near = _near(text, instance_counts)
     if len(near) > 1 or not _is_part(text, *near):
@@ -170,7 +170,7 @@ def guess_type(text: str, instance_counts: Mapping[str, int]) -> TypeFound | Non
 
 
 def hint(text: str, instance_counts: Mapping[str, int]) -> str:
-    """Return the end of an error: which types ``text`` may mean; empty if none."""
+    """Return the end of an error: the types that ``text`` may mean; empty if none."""
     near = _near(text, instance_counts)
     return f"; did you mean {_listed(near)}" if near else ""
 
@@ -183,13 +183,13 @@ def _near(text: str, instance_counts: Mapping[str, int]) -> list[str]:
     for name in living:
         for form in _forms(name):
             names.setdefault(form, []).append(name)
-    # Three times as many, for each type has three forms.
+    # Three times as many, since each type has three forms.
     close = get_close_matches(_folded(text), names, n=3 * _LISTED, cutoff=0.5)
     return list(dict.fromkeys(name for form in close for name in names[form]))
 
 
 def _forms(name: str) -> set[str]:
-    """What a user may have meant: the full name, the short or the innermost one."""
+    """Forms in which a user may write a name: full, short, innermost."""
     return {_folded(name), _folded(caption_of(name)), _innermost(name)}
 
 
@@ -207,7 +207,7 @@ def _is_part(text: str, name: str = "") -> bool:
 
 
 def _similarity(text: str, name: str) -> float:
-    """From 0 to 1, of the last parts: what is before them may well be the same."""
+    """Similarity of the last parts, 0 to 1, since the parts before are often equal."""
     return SequenceMatcher(None, _innermost(name), _innermost(text)).ratio()
 
 

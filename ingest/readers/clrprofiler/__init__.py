@@ -59,7 +59,7 @@ _MARK = re.compile(
     rb"|[fF][ \t]+[0-9]+[ \t]+\S.*\).*)",
     re.S,
 )
-"""Records of this format only."""
+"""Records that only this format has."""
 
 _RECORD = re.compile(
     rb"[ \t]*(?:[iI][ \t]+[0-9]+|[gG](?:[ \t]+-?[0-9]+){1,3}|[cC](?:[ \t]+[0-9]+){2}"
@@ -74,16 +74,16 @@ _SNIFFED_BYTES = 16384
 
 
 def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a log's: its first and most of its lines are records."""
+    """Whether ``head`` is from such a log: its first and most lines are records."""
     text = b"".join(to_utf8([head]))[:_SNIFFED_BYTES]
     lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip(b" \t")]
     if not lines:
         return False
     if len(lines) == 1 and len(text) >= _SNIFFED_BYTES:
-        # A list that is cut in the middle.
+        # A list that is cut off.
         return _LIST.match(lines[0]) is not None
     if len(lines) > 1 and not text.endswith((b"\r", b"\n")):
-        lines.pop()  # perhaps cut
+        lines.pop()  # may be cut off
     marks = [_MARK.fullmatch(line) is not None for line in lines]
     good = sum(
         mark or _RECORD.fullmatch(line) is not None

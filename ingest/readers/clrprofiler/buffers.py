@@ -47,8 +47,8 @@ KINDS = (
 ) = range(9)
 """Rows of the scanner's state, which lasts from piece to piece.
 
-`EPOCH` counts ``b`` and ``g`` records, `DUMPS` heap dumps begun. Of the last dump:
-whether it `HAS_OBJECT`, `IS_OVER`, and the epoch of its last record.
+`EPOCH` counts ``b`` and ``g`` records, `DUMPS` the heap dumps so far. For the last
+dump: whether it `HAS_OBJECT` and `IS_OVER`, and the epoch of its last record.
 """
 
 STATES = 9
@@ -67,7 +67,7 @@ STATES = 9
     TEXTS,
     DUMP_ROWS,
 ) = range(12)
-"""Rows of the counts of used rows."""
+"""Rows of the counters of used rows."""
 
 COUNTERS = 12
 
@@ -75,7 +75,7 @@ BOUNDS, COUNTS = 0, 1
 """Kinds of events: a ``b`` record, a ``g`` record."""
 
 TYPE, FUNCTION, STATIC, LOCAL = 0x74, 0x66, 0x100, 0x101
-"""Kinds of lines with names: the letters ``t`` and ``f``, and two of SOS only."""
+"""Kinds of lines with names: the letters ``t`` and ``f``, and two that only SOS has."""
 
 
 class LogBuffers(NamedTuple):
@@ -87,11 +87,11 @@ class LogBuffers(NamedTuple):
         object_ref_count, object_null_count: int32.
         object_line: uint32. 1-based, modulo 2^32, like all lines here.
         reference_id: uint64.
-        root_id: uint64. The object it holds.
-        root_place: uint64. Id of a function, where ``root_named``, or an address.
+        root_id: uint64. The object that the root holds.
+        root_place: uint64. Id of a function if ``root_named``, else an address.
         root_kind, root_flags, root_named: uint8.
         root_line: uint32.
-        plain_root_id: uint64. Of ``r`` records.
+        plain_root_id: uint64. Ids in ``r`` records.
         range: uint64 (rows, 3): old start, new start, bytes.
         range_epoch: int32.
         allocation: uint64 (rows, 2): address, id of the site.
@@ -104,9 +104,9 @@ class LogBuffers(NamedTuple):
             number of bounds.
         bound: uint64 (rows, 4): start, used and reserved bytes, generation.
         text: int64 (rows, 5): kind, start, end, line, dumps begun.
-        dump: int64 (rows, 9): line, byte, epoch; rows of objects, references, roots,
-            plain roots and allocations before it; epoch of the last record of the dump
-            before.
+        dump: int64 (rows, 9): line, byte, epoch; numbers of objects, references, roots,
+            plain roots and allocations before it; epoch of the last record of the
+            previous dump.
     """
 
     object_id: Ids
@@ -137,7 +137,7 @@ class LogBuffers(NamedTuple):
 
 
 def buffers_for(size_bytes: int) -> LogBuffers:
-    """Buffers for any text of ``size_bytes``; pages that are not used cost nothing."""
+    """Buffers for any text of ``size_bytes``; unused pages cost nothing."""
     halves, quarters = size_bytes // 2 + 2, size_bytes // 4 + 2
     sixths, eighths = size_bytes // 6 + 2, size_bytes // 8 + 2
     return LogBuffers(

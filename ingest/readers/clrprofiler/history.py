@@ -1,4 +1,4 @@
-"""The collections of a CLR Profiler log: when they ran, and what survived where.
+"""The collections of a CLR Profiler log, and the ranges that survived them.
 
 A ``b`` record marks the begin and the end of a collection, each with the bounds of all
 generations. Collections nest: one in the background may contain others, and ranges
@@ -56,12 +56,12 @@ class _Collection:
     """One collection.
 
     Attributes:
-        number: 1 for the first that begins.
-        generation: The highest that it collects, or `UNKNOWN`.
+        number: 1 for the first collection that begins.
+        generation: The highest generation that it collects, or `UNKNOWN`.
         is_induced: Whether the program asked for it.
         began_ms, ended_ms: The clock; ``None`` without an end.
         first, last: Events that begin and end it; ``None`` without an end.
-        recorded: Epoch of the last of its ranges, or else of its end.
+        recorded: Epoch of its last range, or of its end if it has none.
         before, after: Rows of bounds.
         rows: Rows of ranges.
     """
@@ -96,7 +96,7 @@ class Collections:
         epochs = log.column("range_epoch")
         paired = bool((event[:, 0] == BOUNDS).any())
         self._owners: dict[int, _Collection] = {}
-        """The innermost collection that runs after so many events."""
+        """The innermost collection that is running after ``epoch`` events."""
         if paired:
             self._pair(event)
         else:
@@ -111,7 +111,7 @@ class Collections:
         for at, row in enumerate(event.tolist()):
             kind, line, clock, begins, induced, generation, start, many = row
             if kind != BOUNDS:
-                pass  # says less than the records beside it
+                pass  # tells less than the records beside it
             elif begins:
                 begun = _Collection(
                     len(self.all) + 1, generation, induced > 0, clock, at
@@ -134,7 +134,7 @@ class Collections:
                 self._owners[at + 1] = running[-1]
 
     def _count(self, event: Longs) -> None:
-        """One collection for each ``g``; ranges belong to the next one."""
+        """Add a collection for each ``g``; ranges belong to the next one."""
         counts = (0, 0, 0)
         for at, row in enumerate(event.tolist()):
             clock, found = row[2], tuple(row[3:6])
@@ -200,7 +200,7 @@ class Collections:
         ]
 
     def timeline(self, *dumps: LoggedDump) -> tuple[GarbageCollection, ...]:
-        """All collections, and which of them have one of those dumps."""
+        """All collections, marked if they have one of these dumps."""
         own = [self.at(dump) for dump in dumps]
         return tuple(
             self._as_recorded(c, is_dump=any(c is one for one in own)) for c in self.all
@@ -251,7 +251,7 @@ class Collections:
         return History(survivals, allocations)
 
     def over(self, dump: LoggedDump, epochs: Longs) -> NDArray[np.int32]:
-        """int32: how many collections were recorded after so many events."""
+        """int32: how many collections had been recorded after each number of events."""
         recorded = np.array([c.recorded for c in self._until(dump)], np.int64)
         return np.searchsorted(recorded, epochs, "left").astype(np.int32)
 
@@ -276,7 +276,7 @@ class Collections:
         )
 
     def _apart(self, ranges: Ids) -> Ids:
-        """Drops ranges that overlap an earlier one, and counts them."""
+        """Drop ranges that overlap an earlier one, and count them."""
         good, upto = [], 0
         for row, (start, _, length) in enumerate(ranges.tolist()):
             if start >= upto:
@@ -300,7 +300,7 @@ class Collections:
 
 
 def _microseconds(milliseconds: int) -> int:
-    """At least 0, and at most what 63 bits hold: a damaged log may have any number."""
+    """Limited to 0 and what 63 bits hold, since a damaged log may have any number."""
     return min(max(milliseconds, 0) * 1000, (1 << 63) - 1)
 
 

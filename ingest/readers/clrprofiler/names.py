@@ -1,8 +1,8 @@
 r"""Lines of CLR Profiler logs with names: types, functions, named roots.
 
-Names are in the code page of the program. Characters outside it are escaped:
-``\uXXXX`` for all but ASCII, ``\\``, and a backslash before the character that would
-end it, which for functions is a blank.
+Names are in the code page of the program. Characters outside it are escaped: ``\uXXXX``
+for all but ASCII, ``\\``, and a backslash before the character that would end the name,
+which is a blank for functions.
 
 Source: microsoftarchive/clrprofiler, profilerOBJ/ProfilerCallback.cpp; for roots by
 name microsoft/perfview, src/PerfView/memory/ClrProfilerParser.cs.
@@ -34,10 +34,10 @@ class NamedRoot(NamedTuple):
     """A root that has a name.
 
     Attributes:
-        address: Of the object it holds.
-        name: Of the field, or of the function and its variable.
-        type_name: What declares the field; empty for a variable.
-        thread: Number of the thread it belongs to; 0 for none.
+        address: Address of the object that it holds.
+        name: Name of the field, or of the function and its variable.
+        type_name: The type that declares the field; empty for a variable.
+        thread: Number of its thread; 0 for none.
         line: 1-based.
     """
 
@@ -112,7 +112,7 @@ def _name_and_signature(rest: bytes, ident: int) -> tuple[str, str]:
 
 
 def _end_of_name(rest: bytes) -> int:
-    """Where a name ends: at a blank that is not in angle brackets, unless it is cut."""
+    """Where a name ends: at the first blank outside angle brackets, or at the end."""
     depth = at = 0
     while at < len(rest):
         c = rest[at]
@@ -149,7 +149,7 @@ def local_of(rest: bytes, line: int) -> NamedRoot | None:
 
 
 def _named(rest: bytes, names: int) -> tuple[int, list[str], str, int] | None:
-    """Address, so many names, a type that may have blanks, thread; then the domain."""
+    """Address, ``names`` names, a type that may have blanks, and thread."""
     tokens = decode(rest).split()
     first = names + 2
     if len(tokens) <= first or not _TOKEN.fullmatch(tokens[0]):

@@ -1,4 +1,4 @@
-"""A CLR Profiler log piece by piece: assigns columns to their heap dumps.
+"""Scans a CLR Profiler log piece by piece, and assigns columns to heap dumps.
 
 Unless all dumps are read, at most two are stored at a time: the last complete one
 and the one being read.
@@ -62,7 +62,7 @@ _SMALL_BYTES, _STEP_BYTES = 1 << 14, 1 << 18
 _MOST_LISTED = 10
 
 MOST_EVENTS = 1 << 18
-"""The most begins and ends of collections stored: an hour at 36 a second."""
+"""The most begins and ends of collections that are stored: an hour at 36 a second."""
 _MOST_DUMPS = 1 << 16
 
 _ROOT = (
@@ -84,8 +84,8 @@ class LoggedDump:
         line, offset: Where it begins.
         epoch: How many ``b`` and ``g`` records are before it.
         allocation_count: How many allocations are before it.
-        last_epoch: As ``epoch``, of its last record.
-        object_count: Objects, whether they are stored or not.
+        last_epoch: The same at its last record.
+        object_count: Its objects, stored or not.
         pieces: Its objects; ``None`` if they are not stored.
         roots: Its roots, columns in pieces by name.
     """
@@ -124,13 +124,13 @@ class LogScanner:
     """Scans a log piece by piece and stores its columns.
 
     Attributes:
-        path: Of the log, for messages.
+        path: Path of the log, for messages.
         wanted: Index of the dump to choose; ``None`` for the last complete one.
-        selection: Which dumps' columns to store.
+        selection: The dumps whose columns are stored.
         dumps: All dumps of the log.
-        types: The rest of each ``t`` line by id; the first one counts.
-        functions: Those of the ``f`` lines.
-        named: Roots with names, and which dump each belongs to.
+        types: The rest of each ``t`` line, by id; the first line counts.
+        functions: The functions of ``f`` lines.
+        named: Roots with names, and the dump that each belongs to.
         book: int64 (kinds, 3): count, first line and byte of each of `KINDS`.
     """
 
@@ -350,11 +350,11 @@ class LogScanner:
         return [dump for dump in self.dumps if dump.object_count]
 
     def is_cut(self, dump: LoggedDump) -> bool:
-        """Whether a file that ends too early ends in this dump."""
+        """Whether a truncated file ends in this dump."""
         return dump is self.dumps[-1] and dump.last_epoch == self.epoch
 
     def explained(self) -> str:
-        """The message for when no dump can be chosen."""
+        """The message if no dump can be chosen."""
         have = self.with_objects()
         if not have:
             return (

@@ -52,8 +52,8 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read a heap dump of ``source``; see `ingest.readers.base.Reader.read`.
 
     Memory while reading: at most 44 bytes an object and 13 a reference; 36 an
-    allocation, 28 a range. Of logs with several dumps another one is stored: 32 bytes
-    an object and 8 a reference.
+    allocation, 28 a range. For logs with several dumps a second dump is stored: 32
+    bytes an object and 8 a reference.
     """
     found = _Log.read(source, options, progress, Selection.ONE)
     return found.graph(found.chosen())
@@ -64,7 +64,7 @@ def read_all(
 ) -> Iterator[PendingDump]:
     """Read all dumps of a log; see `ingest.readers.base.PartsReader.read_all`.
 
-    Memory: as `read`, and 32 bytes an object and 8 a reference of each other one.
+    Memory: as `read`, and 32 bytes an object and 8 a reference of each other dump.
     """
     found = _Log.read(source, replace(options, part=None), progress, Selection.ALL)
     found.chosen()
@@ -90,9 +90,9 @@ class _Log:
 
     Attributes:
         log: Its columns.
-        collections: Those that it records.
+        collections: Collections that it records.
         options: How it was read.
-        counter: What is irregular so far.
+        counter: Irregularities so far.
         ends_early: Whether the file is cut.
     """
 
@@ -133,7 +133,7 @@ class _Log:
         """The dump to read.
 
         Raises:
-            DumpError: there is none.
+            DumpError: there is no such dump.
         """
         dump = self.log.chosen(cut=self.ends_early)
         if dump is None:
@@ -151,7 +151,7 @@ class _Log:
         """The graph of a dump; frees its columns.
 
         Args:
-            dump: One whose columns are stored.
+            dump: A dump whose columns are stored.
             is_only: Whether no other dump of the log is read.
         """
         counter = self.counter.copy()
@@ -173,7 +173,7 @@ class _Log:
 def _take(
     log: LogScanner, source: Source, counter: IrregularityCounter, progress: Progress
 ) -> bytes:
-    """Read all records; returns the bytes after the last complete line."""
+    """Read all records; return the bytes after the last complete line."""
     rest = b""
     for text in complete_lines(to_utf8(source.chunks(progress)), counter):
         complete = complete_bytes(text)
@@ -215,7 +215,7 @@ def _assembled(
 
 
 class _RowOfName(dict[str, int]):
-    """Rows of names, numbered as they are first looked up."""
+    """Rows of names, numbered when they are first looked up."""
 
     def __missing__(self, name: str) -> int:
         self[name] = len(self)

@@ -1,7 +1,7 @@
 """Kernels that parse the records of CLR Profiler logs other than objects.
 
-Each takes the position after the record's letter and returns where it stopped. Only
-the arrays that a record fills are passed: passing all buffers at once is slow.
+Each takes the position after the record's letter and returns where it stopped. Only the
+arrays that a record fills are passed, since passing all buffers at once is slow.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def triple(
 ) -> tuple[Number, Number, Number, int, int]:
     """Three numbers: (first, second, third, outcome of the third, where it ended).
 
-    The outcome is `BAD` unless the others are numbers without a sign.
+    The outcome is `BAD` unless the first two are numbers without a sign.
     """
     first, before, position = number(data, position, end)
     second, third, outcome, position = pair(data, position, end)

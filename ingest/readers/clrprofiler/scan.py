@@ -85,7 +85,7 @@ _SKIPPED = (
 
 @kernel
 def _letter(data: Bytes, position: int, end: int) -> tuple[int, Number]:
-    """The kind of record in a line: (where the rest of it begins, its letter)."""
+    """The kind of record in a line: (where its rest begins, its letter)."""
     while position < end and CLASS[data[position]] == BLANK:
         position += 1
     if position >= end or CLASS[data[position]] == END:
@@ -108,7 +108,7 @@ def _begin_dump(
     is_object: bool, line: int, start: int, state: Longs, dump: Longs, book: Longs,
     used: Longs,
 ) -> None:  # fmt: skip
-    """Begin a heap dump; rows so far belong to the one before."""
+    """Begin a heap dump; rows so far belong to the previous dump."""
     row = used[DUMP_ROWS]
     dump[row, 0] = line
     dump[row, 1] = start
@@ -129,7 +129,7 @@ def _begin_dump(
 def _checked_size(
     ident: Number, size: Number, outcome: int, line: int, start: int, book: Longs
 ) -> Number:
-    """The size of an object, or 0 if it is impossible; notes odd ids and sizes."""
+    """The size of an object, or 0 if it is impossible; count odd ids and sizes."""
     if ident == 0:
         note(book, ZERO_OBJECT_ID, line, start)
     if outcome == NEGATIVE or size > np.uint64(MAX_SIZE_BYTES):
@@ -150,7 +150,7 @@ def _heap_lines(
     book: Longs,
     used: Longs,
 ) -> Number:
-    """Parse lines of heap dumps; returns where the first other line begins."""
+    """Parse lines of heap dumps; return where the first other line begins."""
     end = len(data)
     line, base = state[LINE], state[OFFSET]
     objects, references = used[OBJECTS], used[REFERENCES]
@@ -226,7 +226,7 @@ def _log_lines(
     book: Longs,
     used: Longs,
 ) -> Number:
-    """Parse lines outside heap dumps; returns where the first of one begins."""
+    """Parse lines outside heap dumps; return where the first line of a dump begins."""
     end = len(data)
     line, base, allocations = state[LINE], state[OFFSET], used[ALLOCATIONS]
     while position < end:

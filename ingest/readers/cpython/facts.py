@@ -1,4 +1,4 @@
-"""What a dump of CPython says of threads and modules."""
+"""Threads and modules of a dump of CPython."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class Frame:
     """A frame of a thread.
 
     Attributes:
-        text: As CPython prints it in a traceback, shortened.
-        locals: Names of local variables, and ids of what they refer to.
+        text: Text as CPython prints it in a traceback, shortened.
+        locals: Names of local variables, and ids of the objects to which they refer.
     """
 
     text: str
@@ -32,8 +32,8 @@ class Module:
 
     Attributes:
         name: Its key.
-        ident: Id of what is under it, by custom a module.
-        space: Id of its dict, 0 if it is no module.
+        ident: Id of its value, usually a module.
+        space: Id of the module's dict; 0 if the value is not a module.
     """
 
     name: str

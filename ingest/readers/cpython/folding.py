@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 @kernel
 def _count(target: Ints, counts: Ints) -> None:
+    """Count rows in ``target``, int32 (E,), in int32 (N,); negative ones are none."""
     for row in target:
         if row >= 0:
             counts[row] += 1
@@ -43,10 +44,10 @@ def _move(
     new_id: Ids,
     new_field: Ints,
 ) -> None:
-    """Write the references of each object that stays, then those of its part.
+    """Write each staying object's references, followed by those of its part.
 
-    ``part`` has the row of the part of each object, negative for none, and ``at`` the
-    place of the reference to it, which is left out.
+    ``part`` has the row of each object's part, negative for none; ``at`` has the place
+    of the reference to the part, which is left out.
     """
     end, new_row = 0, 0
     for row in range(len(part)):
@@ -78,8 +79,8 @@ def folded(
     Args:
         objects: The objects; changed.
         values: Their values.
-        is_held: bool (N,). Whether something that is no object refers to it.
-        is_dict: bool (N,). Whether it is a dict, not one of a class that extends it.
+        is_held: bool (N,). Whether something other than an object refers to it.
+        is_dict: bool (N,). Whether its type is dict itself, not a subclass.
         fields: Names of fields.
     """
     start, target, many = objects.start, objects.target, len(objects.id)
@@ -93,7 +94,7 @@ def folded(
     at, owner, held = at[alone], owner[alone], held[alone]
     owner, chosen = np.unique(owner, return_index=True)
     at, held = at[chosen], held[chosen]
-    # A dict that would be folded into an object which is folded itself stays.
+    # A dict stays if the object that it belongs to is folded itself.
     is_folded = np.zeros(many, np.bool_)
     is_folded[held] = True
     good = ~is_folded[owner]

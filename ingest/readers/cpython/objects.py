@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 KEY, ENTRY = NO_FIELD + 1, NO_FIELD + 2
-"""In place of a field: the key of an entry of a dict, and its value, which follows."""
+"""Instead of a field: the key of a dict's entry, and its value, which follows."""
 
 KEY_NAME = "(key)"
 DICT_NAME = "__dict__"
 
 _MOST_NAMED_ENTRIES = 1000
-"""Entries of a dict of the program, up to which they are named by their keys."""
+"""Entries of a program's dict are named by their keys if there are at most so many."""
 
 _LONGEST_KEY = 100
 
@@ -42,19 +42,19 @@ ATOMS = frozenset({
 
 @dataclass(slots=True, eq=False)
 class PythonObjects:
-    """N objects, and their E references by the rows of what they refer to.
+    """N objects, and their E references by the rows of the targets.
 
     Attributes:
         id: uint64 (N,).
         type: int32 (N,).
         size_bytes: int64 (N,).
-        refcount: uint32 (N,); ``None`` where the dump lacks it.
+        refcount: uint32 (N,); ``None`` if the dump lacks it.
         length: int64 (N,).
-        is_owner: bool (N,). Whether a dict may be its ``__dict__``.
+        is_owner: bool (N,). Whether the object may have a ``__dict__``.
         start: int64 (N + 1,).
         ref_id: uint64 (E,).
         ref_field: int32 (E,).
-        target: int32 (E,). Rows, negative where the dump lacks the object.
+        target: int32 (E,). Rows, negative if the dump lacks the object.
     """
 
     id: Ids
@@ -69,7 +69,7 @@ class PythonObjects:
     target: Ints
 
     def keep(self, kept: Bools) -> None:
-        """Drop the rows of the other objects; not their references."""
+        """Keep only the rows of these objects; references stay."""
         for name in ("id", "type", "size_bytes", "refcount", "length", "is_owner"):
             if (column := getattr(self, name)) is not None:
                 setattr(self, name, column[kept])
@@ -86,7 +86,7 @@ def resolved(
     table: IdTable,
     counter: IrregularityCounter,
 ) -> tuple[ObjectValues, IdTable]:
-    """Find what objects refer to, once those that repeat an id are dropped.
+    """Drop objects that repeat an id, and find the targets of references.
 
     Args:
         objects: The objects; changed.
@@ -95,7 +95,7 @@ def resolved(
         counter: Counts the repeated ones.
 
     Returns:
-        The values and the ids of what is left.
+        The values, and the table of ids, of the remaining objects.
     """
     if len(table.duplicate_of):
         repeated = table.duplicate_of >= 0
@@ -107,7 +107,7 @@ def resolved(
 
 
 def without(objects: PythonObjects, values: ObjectValues, kept: Bools) -> ObjectValues:
-    """Drop the other objects, with their references and values."""
+    """Keep only these objects, with their references and values."""
     counts = np.diff(objects.start)
     references = np.repeat(kept, counts)
     objects.keep(kept)
@@ -118,7 +118,7 @@ def without(objects: PythonObjects, values: ObjectValues, kept: Bools) -> Object
 
 
 def new_rows(kept: Bools) -> Ints:
-    """int32: the rows of those that are kept once the others are dropped, else -1."""
+    """int32: the new row of each kept object, -1 for dropped ones."""
     new = np.cumsum(kept, dtype=np.int32) - np.int32(1)
     new[~kept] = -1
     return new
@@ -146,16 +146,16 @@ def name_entries(
     fields: Fields,
     is_dict: Bools,
 ) -> None:
-    """Name the values of dicts by their keys, as far as these are texts or numbers.
+    """Name the values of dicts by those keys that are texts or numbers.
 
-    Those of large dicts are named by their position, as elements of a list are.
+    Values of large dicts are named by their position, like elements of a list.
 
     Args:
         objects: The objects; the fields of their references are changed.
         values: Their values.
         spaces: int32. Rows of the dicts of modules; negative for none.
         fields: Names of fields.
-        is_dict: bool (N,). Whether it is a dict, not one of a class that extends it.
+        is_dict: bool (N,). Whether its type is dict itself, not a subclass.
     """
     field, target = objects.ref_field, objects.target
     at = np.flatnonzero(field == ENTRY)
@@ -226,7 +226,7 @@ def name_context_variables(
     type_names: Sequence[str],
     fields: Fields,
 ) -> None:
-    """Name what contexts have by the variables that it is the value of.
+    """Name the values in contexts by their context variables.
 
     A node of such a table refers to values, each followed by its variable, and to
     further nodes.
@@ -254,7 +254,7 @@ def name_context_variables(
 
 
 def columns_of(objects: PythonObjects) -> ObjectColumns:
-    """What the resolver takes, without what it does not need."""
+    """The columns that the resolver takes; the others are freed."""
     return ObjectColumns(
         id=objects.id,
         type_id=objects.type,

@@ -1,4 +1,4 @@
-"""Roots of a heap of CPython: modules with their variables, stacks, what C holds."""
+"""Roots of a heap of CPython: modules with their variables, stacks, holders in C."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _RELOADED = ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__
 """Names that every module has."""
 
 _MAIN, _SPAWNED = "__main__", "__mp_main__"
-"""Names of the program's own module; a spawned process has it under both."""
+"""Names of the program's own module; a spawned process has both."""
 
 _MOST_NAMES = 4
-"""Names of one module, under which its variables are told: else a file could have them
-told as often as it has modules."""
+"""The most names of one module under which its variables become roots; otherwise a file
+could repeat the variables as often as it has modules."""
 
 
 class PythonRoots:
@@ -50,7 +50,7 @@ class PythonRoots:
         owner: list[int] | int = -1,
         frame: list[int] | int = -1,
     ) -> None:
-        """Roots of one kind; ``owner`` and ``frame`` are rows of these."""
+        """Add roots of one kind; ``owner`` and ``frame`` are rows of names."""
         many = len(ids)
         self._pieces.append(
             (
@@ -70,12 +70,12 @@ class PythonRoots:
         objects: PythonObjects,
         values: ObjectValues,
     ) -> None:
-        """The modules, and what they have under each name.
+        """Add modules, and the objects that they have under each name.
 
-        An object of several modules comes first under the name of the one that it says
-        it is of, else of the one that was imported last: a module that takes a name
-        from another one is imported before that. In a process that multiprocessing
-        has spawned, what is of ``__mp_main__`` is told as of ``__main__``.
+        An object of several modules comes first under the name in the module that it
+        says it belongs to, or else in the module that was imported last: a module that
+        imports a name is loaded after it began to import the other one. Processes
+        spawned by multiprocessing report ``__mp_main__`` as ``__main__``.
 
         Args:
             modules: In the order in which they were imported.
@@ -133,7 +133,7 @@ class PythonRoots:
         )
 
     def add_stacks(self, threads: Sequence[Thread]) -> None:
-        """The locals of the frames of all threads."""
+        """Add the local variables of all threads' frames."""
         ids: list[int] = []
         columns: tuple[list[int], list[int], list[int]] = ([], [], [])
         frames = 0
@@ -155,7 +155,7 @@ class PythonRoots:
         self.add(ids, RootKind.LOCAL, *columns)
 
     def columns(self) -> RootColumns:
-        """All of them."""
+        """All roots."""
         ids, kind, field, owner, frame = map(
             np.concatenate, zip(*self._pieces, strict=True)
         )

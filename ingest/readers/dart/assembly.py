@@ -1,16 +1,16 @@
 """From the ids of a Dart snapshot to a graph: roots, fields, weak references.
 
-Weak references. A weak reference's target, the elements of a weak array, and what
-a finalizer watches are weak. A weak property (an entry of an `Expando`) is an
-ephemeron: its value lives while its key does, so the reference to the value is recorded
+Weak references. The target of a weak reference, the elements of a weak array, and what
+a finalizer watches are held weakly. A weak property (an entry of an `Expando`) is an
+ephemeron: its value lives while its key does. So the reference to the value is recorded
 as one of the key, in a field named `EPHEMERON`. A property that the snapshot does not
 reach holds nothing.
 
-Folding, unless it is turned off. The pseudo objects of classes ``Root`` and
-``Isolate`` become roots: a static field is a static root of its isolate. An object
-without size and without references (each small integer, ``null``, ``true``, what
-the VM shares between its isolates) is a value, and is removed: a reference to
-``null`` is a null reference, any other is counted as folded.
+Folding, unless it is turned off. The pseudo objects of classes ``Root`` and ``Isolate``
+become roots: a static field is a static root of its isolate. An object without size and
+references (each small integer, ``null``, ``true``, what the VM shares between its
+isolates) is a value, and is removed. A reference to ``null`` is a null reference, any
+other is counted as folded.
 
 Source: dart-lang/sdk, runtime/vm/object_graph.cc and raw_object.h.
 """
@@ -167,7 +167,7 @@ def _sign_small_integers(classes: SnapshotClasses, objects: SnapshotObjects) -> 
 def _pseudo_objects(
     classes: SnapshotClasses, objects: SnapshotObjects
 ) -> NDArray[np.int64]:
-    """Rows of the root and of the isolates; none unless the first is a root."""
+    """Rows of the root and of the isolates; empty unless the first object is a root."""
     root, isolate = classes.internal("Root"), classes.internal("Isolate")
     if root < 0 or objects.class_index[0] != root:
         return np.empty(0, np.int64)
@@ -196,13 +196,13 @@ def _described(
 
 
 class Ephemerons(NamedTuple):
-    """References to ephemerons' values, to become references of the keys.
+    """References to ephemerons' values that become references of the keys.
 
     Attributes:
         position: int64 (P,). Positions of the references to the values.
         key: int64 (P,). Rows of the keys.
         value_id: int32 (P,). Ids of the values.
-        is_first: bool (P,). Whether the ephemeron is in front of its key.
+        is_first: bool (P,). Whether the ephemeron precedes its key.
     """
 
     position: NDArray[np.int64]
@@ -216,8 +216,8 @@ def _ephemerons(
 ) -> Ephemerons:
     """The ephemerons whose values become references of their keys.
 
-    An ephemeron that the snapshot does not reach holds nothing; one whose key was
-    folded, and so is never freed, holds its value itself.
+    An ephemeron that the snapshot does not reach holds nothing. If its key was folded,
+    and so is never freed, the ephemeron holds its value itself.
     """
     none = np.empty(0, np.int64)
     moved, keys = [none], [none]
@@ -263,10 +263,10 @@ def describe(
     Args:
         class_index: int32 (N,).
         ref_start: int64 (N + 1,).
-        first_slot: int64 (C + 1,). Where a class's declared places start.
+        first_slot: int64 (C + 1,). Start of each class's declared places.
         slot_field: int32. The field of each declared place.
-        weak_slot: Bool. Whether it is weak.
-        weak_element: Bool (C,). Whether what follows the declared places is weak.
+        weak_slot: Bool. Whether each declared place is weak.
+        weak_element: Bool (C,). Whether references after the declared places are weak.
         field: int32 (E,), filled: a field, or -1 - i for element i.
         kind: uint8 (E,), filled.
     """

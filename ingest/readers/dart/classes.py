@@ -32,7 +32,7 @@ class SnapshotClasses:
     Attributes:
         names: Simple names; empty for a hole in the VM's own table.
         libraries: Their libraries' addresses; empty for the VM's own classes.
-        first_slot: Where a class's places start in ``slot_field``.
+        first_slot: Start of each class's places in ``slot_field``.
         slot_field: For each declared place of a reference the row of
             ``field_names``, or `NO_FIELD`.
         field_names: Each name once.
@@ -66,11 +66,11 @@ class SnapshotClasses:
         ]
 
     def internal(self, name: str) -> int:
-        """The VM's own class of that name; -1 where it has none."""
+        """The VM's own class of that name; -1 if it has none."""
         return next((r for r in self.of_runtime(name) if not self.libraries[r]), -1)
 
     def place(self, row: int, name: str) -> int:
-        """The place of a field in a class; -1 where it has none.
+        """The place of a field in a class; -1 if it has none.
 
         The VM writes its own fields with an underscore after the name.
         """
@@ -80,7 +80,7 @@ class SnapshotClasses:
         return next((at for at, known in enumerate(slots) if known in wanted), -1)
 
     def signed_integers(self) -> NDArray[np.bool_]:
-        """Bool (C,): whose integers are signed LEB128, unlike small integers'."""
+        """Bool (C,): classes whose integers are signed, unlike small integers."""
         signed = np.ones(len(self.names), np.bool_)
         signed[self.of_runtime("_Smi")] = False
         return signed
@@ -104,7 +104,7 @@ class SnapshotClasses:
         return weak
 
     def weak_elements(self) -> NDArray[np.bool_]:
-        """Bool (C,): whose elements are weak."""
+        """Bool (C,): classes whose elements are weak."""
         weak = np.zeros(len(self.names), np.bool_)
         for name in _WEAK_ELEMENTS:
             weak[self.of_runtime(name)] = True
@@ -118,7 +118,7 @@ class SnapshotObjects:
     Attributes:
         class_index: int32 (N,). Row of the classes.
         size_bytes: int64 (N,).
-        length: int64 (N,); -1 where none is recorded.
+        length: int64 (N,); -1 if none is recorded.
         ref_start: int64 (N + 1,).
         ref_id: int32 (E,). Ids; 0 for null.
         values: Small integers as machine words.

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 _MOST_OBJECTS = (1 << 31) - 2
 _MOST_CLASSES = 1 << 21
-"""A class id of the VM has 20 bits."""
+"""The most classes: a class id of the VM has 20 bits."""
 _MOST_FIELDS = 1 << 20
 _FREE_PLACES = 1 << 16
-"""Places that no field declares may be as many, and one more for each byte read."""
+"""Places without a field may be as many, and one more for each byte read."""
 _LONGEST_NAME_BYTES = 1 << 16
 _SMALLEST_WINDOW_BYTES = 1 << 16
 
@@ -73,7 +73,7 @@ def check_whole(source: Source, progress: Progress) -> None:
 
 
 class _Recorded(NamedTuple):
-    """What a snapshot records."""
+    """The content of a snapshot."""
 
     isolate: str
     classes: SnapshotClasses
@@ -159,7 +159,7 @@ class _Records:
         self.count = self._content_bytes = 0
 
     def take(self, buffers: RecordBuffers, counts: NDArray[np.int64]) -> None:
-        """Copy what a scan has written into ``buffers``."""
+        """Copy the rows that a scan has written into ``buffers``."""
         buffers.value_object[: counts[VALUES]] += np.int32(self.count)
         buffers.value_end[: counts[VALUES]] += self._content_bytes
         for name, column in buffers._asdict().items():
@@ -191,7 +191,7 @@ class _Records:
 def _objects(
     feed: Feed, classes: SnapshotClasses, claimed: int, counter: IrregularityCounter
 ) -> SnapshotObjects:
-    """All objects; fewer than claimed where the file ends too early.
+    """All objects; fewer than claimed if the file ends too early.
 
     Raises:
         MalformedDump: an object contradicts the format, or there is none.
@@ -234,7 +234,7 @@ def _tail(
         counter.add("truncated_external_memory", 1, 0, begin)
         return None, None
     if feed.position == len(feed.data) and not feed.grow():
-        return external, None  # a file from before identity hashes
+        return external, None  # a file of a VM that recorded no identity hashes
     hashes = np.zeros(objects.count, np.int64)
     done = 0
     while done < objects.count:

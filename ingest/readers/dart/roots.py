@@ -107,8 +107,8 @@ class SnapshotRoots:
     def _statics(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """int32, twice: field and type of each static's place in an isolate.
 
-        The class ``Isolate`` has the fields' names. The class that declares a field is
-        recorded by the VM's ``Field`` object with that name whose id is the place. A
+        The class ``Isolate`` has the fields' names. The VM's ``Field`` object with that
+        name and the place as its id records the class that declares the field. A
         top-level variable gets its library as a prefix.
         """
         classes = self._classes

@@ -34,7 +34,7 @@ _LONG, _CLASS, _SIZE, _TAG, _TARGET, _COUNT, _TEXT = range(1, len(FAULTS))
 _MAX_COUNT = (1 << 31) - 2
 _LEAST_RECORD_BYTES = 4
 _STORED_UNITS = 128
-"""The most units stored of a string; the VM cuts strings there too."""
+"""The most units stored of a string; the VM cuts strings there, too."""
 _STORED_NAME_BYTES = 512
 _LONGEST_TEXT = 1 << 20
 
@@ -56,7 +56,7 @@ class RecordBuffers(NamedTuple):
         class_index: int32. Class id of the file, less 1.
         size_bytes: int64.
         ref_count: int32.
-        length: int64; -1 where none is recorded.
+        length: int64; -1 if none is recorded.
         ref_id: int32. Object ids of the file, 0 for null.
         value_object: int32. Rows of this scan.
         value_kind: uint8. `ValueKind` values.
@@ -186,7 +186,7 @@ def _references(
 def _store_value(
     data: Bytes, bits: Number, width: int, span: Longs, content: Bytes, stored: int
 ) -> int:
-    """Store a value of ``width`` bytes, or a text if that is 0; returns its end."""
+    """Store a value of ``width`` bytes, or a text if that is 0; return its end."""
     for i in range(width):
         content[stored + i] = np.uint8((bits >> np.uint64(8 * i)) & np.uint64(0xFF))
     if width:
@@ -201,7 +201,7 @@ def _store_value(
 def _head(
     data: Bytes, position: int, end: int, class_count: int
 ) -> tuple[Number, Number, Number, int, int]:
-    """Begin of a record: (class, size, tag of the data, a fault, where it ends)."""
+    """The head of a record: (class, size, tag of the data, a fault, where it ends)."""
     none = np.uint64(0)
     kind, position = uleb(data, position, end)
     if position < 0:

@@ -1,7 +1,7 @@
 """The compiled scanner of event headers in a block of a ``.nettrace``.
 
 A compressed header has only the fields that differ from those of the previous header.
-Where a block is not compressed, each header has all fields.
+If a block is not compressed, each header has all fields.
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ def _header(data: Bytes, begin: int, labels: bool, state: Ids) -> int:
 
 @kernel
 def _copy(numbers: Ids, into: Ids) -> None:
+    """Copy uint64 (K,) numbers into a column that is at least as long."""
     for i in range(len(numbers)):
         into[i] = numbers[i]
 

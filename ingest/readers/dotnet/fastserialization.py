@@ -2,9 +2,9 @@
 
 A file consists of a version string, one object, an end tag, a table of forward
 references and the offset of that table. An object consists of its type, its fields and
-an end tag. A type is defined once, and referred to by its offset later. Fields that a
-version has added follow the others, each with a tag, so that a reader can skip those it
-does not know.
+an end tag. A type is defined once, and referred to later by its offset. Fields that a
+later version added follow the others, each with a tag, so that a reader can skip
+unknown ones.
 
 No offset in a file is trusted: an object may not contain itself, and skipping only
 moves forward.
@@ -37,7 +37,7 @@ _SKIPPED_BYTES = {8: 1, 9: 2, 10: 4, 11: 8}
 
 
 class Tag(IntEnum):
-    """What follows in the file."""
+    """Kinds of what follows in the file."""
 
     NOTHING = 1
     REFERENCE = 2

@@ -101,9 +101,9 @@ class HeapStats(NamedTuple):
     """The heap after a collection.
 
     Attributes:
-        size_bytes: Of generations 0, 1, 2, large and, from newer runtimes, pinned
+        size_bytes: Sizes of generations 0, 1, 2, large and, from newer runtimes, pinned
             objects.
-        promoted_bytes: Bytes that survived, of each.
+        promoted_bytes: Bytes that survived in each.
     """
 
     size_bytes: tuple[int, ...]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 FREE_SPACE = {0: "Free Space"}
-"""The name of type 0 where the dump declares none: gaps between objects."""
+"""The name of type 0 if the dump declares none: gaps between objects."""
 
 _KIND = (
     SegmentKind.EPHEMERAL,
@@ -75,13 +75,13 @@ _BLOCK_ROWS = 1 << 16
 def within(
     address: NDArray[np.uint64], starts: Sequence[int], ends: Sequence[int]
 ) -> NDArray[np.int32]:
-    """int32 (N,): the range that contains each address, -1 where none does.
+    """int32 (N,): the range that contains each address, -1 if none does.
 
     Args:
         address: uint64 (N,).
         starts: First address of each of R ranges, ascending.
-        ends: One past the last address of each. Where two ranges contain an address,
-            the later one counts.
+        ends: One past the last address of each. If two ranges contain an address, the
+            later one counts.
     """
     found = np.full(len(address), -1, np.int32)
     if not len(starts):

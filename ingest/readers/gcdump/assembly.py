@@ -1,4 +1,4 @@
-"""Makes a graph of the nodes of a ``.gcdump``: types, roots, missing and pseudo nodes.
+"""Makes a graph from the nodes of a ``.gcdump``: types, roots, missing nodes.
 
 Unless folding is disabled, pseudo nodes become roots, and types that a producer splits
 by the size of their objects (``T[] (Bytes > 10K,Ptrs,ElemSize=8)``) are merged. The
@@ -65,7 +65,7 @@ _LARGEST_WRITTEN = (1 << 31) - 1
 _MADE_UP = re.compile(r"\[\](?=\w)")
 _ARRAY = re.compile(r"<(,+)>")
 _NAMED = (RootKind.OTHER, RootKind.INTERNAL)
-"""Kinds of roots of which the pseudo node says more than the kind does."""
+"""Kinds of roots whose pseudo nodes say more than the kind does."""
 
 _SAYS_NOTHING = re.compile(r"(?:other|unknown)\b", re.IGNORECASE)
 _NAMELESS = re.compile(r"UNKNOWN 0x", re.IGNORECASE)
@@ -82,7 +82,7 @@ class DumpDetails:
         average_count: Objects of the heap per object of the dump.
         average_size: Bytes of the heap per byte of the dump.
         by_type: float64. Objects of the heap per object of the dump, of each type.
-        segments: Start, end, and ends of generations 0 to 4, of each segment.
+        segments: Start, end, and ends of generations 0 to 4, for each segment.
     """
 
     process: str = ""
@@ -154,16 +154,16 @@ def as_runtime(name: str) -> str:
     """The name of a type as the runtime spells it.
 
     dotnet-gcdump writes generic arguments in angle brackets, then ``[]`` for ``<>``,
-    also where the compiler made that up: ``Page+[]c__DisplayClass3_0``. The commas of
-    an array of several dimensions are left in angle brackets.
+    even if the compiler made the brackets: ``Page+[]c__DisplayClass3_0``. The commas of
+    an array of several dimensions stay in angle brackets.
     """
     return _ARRAY.sub(r"[\1]", _MADE_UP.sub("<>", name))
 
 
 def _restore_sizes(nodes: Nodes, counter: IrregularityCounter) -> list[str]:
-    """Undo the cast of sizes to 32 bits with a sign; returns what is to be noted.
+    """Undo the cast of sizes to signed 32 bits; return notes about it.
 
-    A size of -1 is that of a type without instances.
+    Types without instances have size -1.
     """
     sizes = nodes.size_bytes
     if len(absent := np.flatnonzero(sizes == -1)):
@@ -186,7 +186,7 @@ def _restore_sizes(nodes: Nodes, counter: IrregularityCounter) -> list[str]:
 
 
 def _nameless(nodes: Nodes, is_object: NDArray[np.bool_]) -> list[str]:
-    """What is said of types that the runtime sent no names of."""
+    """Notes on types for which the runtime sent no names."""
     is_nameless = np.array([_NAMELESS.match(n) is not None for n in nodes.type_names])
     rows = is_object & is_nameless[nodes.type_index] if is_nameless.any() else None
     if rows is None or not rows.any():
@@ -200,13 +200,14 @@ def _nameless(nodes: Nodes, is_object: NDArray[np.bool_]) -> list[str]:
 
 
 def _spare_dependents(nodes: Nodes, roots: RootColumns) -> NDArray[np.uint8] | None:
-    """Let what dependent handles alone hold not hold what another root reaches.
+    """Keep objects that only dependent handles hold from owning others.
 
     The value of such a handle lives as long as its key, which is not recorded. It often
-    refers to the key, and would seem to own that.
+    refers to the key, and would seem to own it. So it holds nothing that another root
+    reaches.
 
     Returns:
-        uint8 (E,): strengths of references; ``None`` where all hold.
+        uint8 (E,): strengths of references; ``None`` if all hold.
     """
     is_dependent = roots.kind == RootKind.DEPENDENT_HANDLE
     if not is_dependent.any():
@@ -381,7 +382,7 @@ def _segment_kind(bounds: tuple[int, ...]) -> SegmentKind:
 
 
 _LARGEST_MULTIPLIER = float(1 << 40)
-"""Objects for which one stands; more would not fit into any memory."""
+"""The most objects for which one stands; more would not fit into any memory."""
 
 
 def _sampling(

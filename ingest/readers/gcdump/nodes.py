@@ -1,9 +1,9 @@
 """The graph inside a ``.gcdump``: types, nodes, and their references.
 
-A node is an offset into a blob. The record there consists of numbers of one to five
-bytes: its type with a bit that says whether its own size follows, the count of its
-children, and each child as the difference from the node's index. Nodes that were
-referred to but never visited share one record, of type 0.
+A node is an offset into a blob. Its record consists of numbers of one to five bytes:
+its type, with a bit that says whether its own size follows, the number of its children,
+and each child as the difference from the node's index. Nodes that were referred to but
+never visited share one record, of type 0.
 
 Source: microsoft/perfview, src/MemoryGraph, graph.cs and MemoryGraph.cs.
 """
@@ -42,7 +42,7 @@ UNDEFINED = "UNDEFINED"
 
 _LONGEST_NUMBER_BYTES = 5
 _MOST_TYPES = 1 << 20
-"""Many more than any program has; Visual Studio has 100,000."""
+"""The most types, many more than any program has; Visual Studio has 100,000."""
 _WIDE_CHECKED = 64
 
 
@@ -57,7 +57,7 @@ class Nodes:
         size_bytes: int64 (N,).
         ref_count: int32 (N,).
         ref_target: int32 (E,). Rows of the nodes.
-        address: uint64 (N,); 0 if the node is not an object. Empty until it is taken
+        address: uint64 (N,); 0 if the node is not an object. Empty before it is read
             from the file.
         address_at: Byte offset of the addresses in the file.
         root: Row of the root node; -1 for none.
@@ -160,7 +160,7 @@ def _describe(
 def _children(
     blob: Bytes, offset: Ints, ref_count: Ints, target: Ints, fault_at: Longs
 ) -> int:
-    """Fill the children; returns an index of `FAULTS`, and sets ``fault_at``."""
+    """Fill the children; return an index of `FAULTS`, and set ``fault_at``."""
     count = len(offset)
     stored = 0
     for i in range(count):

@@ -47,7 +47,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         counter.add("truncated_compression", 1, 0, len(feed.data))
     if not archive.has_trailer:
         counter.add("truncated_trailer", 1, 0, len(feed.data))
-    # All else is decoded: the addresses move to the front, and the rest is freed.
+    # Everything else is decoded, so the addresses move to the front, the rest is freed.
     nodes.address = feed.keep_only(nodes.address_at, nodes.count)
     return assemble(nodes, info, fold=options.fold, counter=counter)
 

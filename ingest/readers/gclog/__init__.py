@@ -38,13 +38,13 @@ _RECORD = re.compile(
 
 
 def sniff(head: bytes) -> bool:
-    """Whether ``head`` is a gclog's: its first line, and most lines, are records."""
+    """Whether ``head`` is from a gclog: its first and most lines are records."""
     text = b"".join(to_utf8([head]))
     lines = [line for line in re.split(rb"[\r\n]+", text[:16384]) if line.strip(b" \t")]
     if not lines:
         return False
     if len(lines) > 1:
-        lines.pop()  # perhaps cut
+        lines.pop()  # may be cut off
     good = sum(_RECORD.fullmatch(line) is not None for line in lines)
     first = _RECORD.fullmatch(lines[0]) is not None
     if len(lines) == 1 and not first and len(lines[0]) >= 16384:

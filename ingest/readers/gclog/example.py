@@ -59,7 +59,7 @@ def example_gclog(closed_levels: int = CLOSED_LEVELS) -> str:
     """
     chance, later = random.Random(2007), random.Random(2007)
     for _ in range(CLOSED_LEVELS + 1):
-        _level(_LineWriter(), later, 0, 0)  # the rest is the same at all times
+        _level(_LineWriter(), later, 0, 0)  # the rest does not depend on the levels
     out = _LineWriter()
     out.lines.append("a 2 StarMiner.exe 763f9d2")
     game = out.reserve()

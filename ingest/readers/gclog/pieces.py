@@ -1,8 +1,8 @@
 """Scans the pieces of a gclog in parallel, and returns them in order.
 
 A record belongs to the open domain, which is known only when all earlier pieces are
-scanned. Domains are few: a piece is scanned as if none opened or closed in the pieces
-still being scanned, and scanned again if one did.
+scanned. Domains are few. So a piece is scanned as if none opened or closed in the
+pieces still being scanned, and scanned again if one did.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REUSED_BUFFER_BYTES = 4 << 20
 _ROWS = 1 << 12
 _MOST_TYPES = 1 << 20
 _MOST_DOMAINS = 1 << 16
-"""Of types and domains any real dump has a small part of these."""
+"""The most records of types and domains; real dumps have far fewer."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class GclogPiece:
 
     Attributes:
         objects: Null references left out; lines are 1-based, modulo 2^32.
-        root_id: uint64 (R,). Of the objects.
+        root_id: uint64 (R,). Ids of the objects.
         root_kind, root_flags: uint8 (R,). As in the file.
         root_has_type: bool (R,). Whether a type contains the static field.
         root_type_id: uint64 (R,). That type.
@@ -77,10 +77,10 @@ class _Scan:
     Attributes:
         piece: Its columns.
         types: Count and first line of the ``t`` records by section, id and name.
-        type_count: How many those are.
+        type_count: How many ``t`` records there are.
         events: As in `GclogScanner`.
-        before: (section, state) assumed at its begin.
-        state: int64 (4,): lines, section, state, offset, after it.
+        before: The (section, state) that was assumed at its begin.
+        state: int64 (4,): lines, section, state, offset, after the piece.
         book: As in `GclogScanner`.
     """
 
@@ -98,8 +98,8 @@ class GclogScanner:
 
     Attributes:
         types: Name, as bytes, of the first ``t`` record of each section and id.
-        conflict_count: How many ``t`` records name a type otherwise than the first.
-        conflict_line: Line of the first of those.
+        conflict_count: How many ``t`` records give a type another name than the first.
+        conflict_line: Line of the first of these records.
         events: (kind, section, rest of the line as bytes, line) of each ``a`` and
             ``c`` record, and of the first record of each run outside any domain.
         book: int64 (kinds, 3): count, first line and first byte offset of each of
@@ -135,17 +135,17 @@ class GclogScanner:
     def scan(self, texts: Iterable[bytes]) -> Iterator[GclogPiece]:
         """Scan ``texts``, each ending at a line end or at the end of the file.
 
-        At most one more than there are cores are in memory at a time.
+        At most one more than the number of cores are in memory at a time.
 
         Raises:
             MalformedDump: more records of types or domains than any dump has.
         """
         pieces = iter(texts)
-        # All others depend on the domain that the first piece opens. A small file has
-        # only that one, and is read without another thread.
+        # All other pieces depend on the domain that the first one opens. A small file
+        # has only one piece, and is read without another thread.
         for text in islice(pieces, 1 if thread_count() > 1 else None):
             yield self._take(text, self._scan(text, self.offset, self._before()))
-        self._own = local()  # the buffers of this thread; those of others end with them
+        self._own = local()  # this thread's buffers; other threads have their own
         for text in islice(pieces, 1):
             yield from self._scan_in_threads(chain([text], pieces))
 
@@ -155,7 +155,7 @@ class GclogScanner:
         offset = self.offset
         with threads(workers) as pool:
             for text in texts:
-                scan = copy_context().run  # it says how arrays are allocated
+                scan = copy_context().run  # the context says how arrays are allocated
                 work = pool.submit(scan, self._scan, text, offset, self._before())
                 running.append((text, work))
                 offset += len(text)

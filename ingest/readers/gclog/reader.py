@@ -82,8 +82,8 @@ def _domains(
 ) -> tuple[Domain, ...]:
     """The domains in the order of their sections.
 
-    A name may end in something that looks like a clock (``my face``): the reading
-    under which the names in ``a`` and ``c`` agree counts.
+    A name may end in something that looks like a clock (``my face``). The reading under
+    which the names in ``a`` and ``c`` agree counts.
     """
     if not events:
         return (Domain("", complete=False),)
@@ -151,14 +151,14 @@ def assemble(
 
     Args:
         pieces: Objects and roots.
-        scanner: What read them.
+        scanner: The scanner that read them.
         domains: The domains.
         counter: Counts what is irregular.
-        spill: Where large columns are; see `ingest.arrays.array_files.folder_for`.
+        spill: Folder for large columns; see `ingest.arrays.array_files.folder_for`.
 
     Raises:
-        MalformedDump: the sizes overflow any memory; or, with ``--strict``,
-            anything irregular.
+        MalformedDump: the sizes are larger than any memory, or, with ``--strict``,
+            anything is irregular.
     """
     scoped = len(domains) > 1
     types = TypeTable(counter, unnamed="<type {:#x}>", scoped=scoped)

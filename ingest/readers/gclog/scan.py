@@ -52,7 +52,7 @@ KINDS = (
 ) = range(len(KINDS))
 
 OPENED, CLOSED, IMPLIED = 0, 1, 2
-"""Kinds of section events: an ``a`` record, a ``c`` record, a record outside both."""
+"""Kinds of section events: an ``a`` or ``c`` record, a record outside domains."""
 
 STATIC = 4
 LAST_KIND = 5
@@ -130,7 +130,7 @@ def buffers_for(size_bytes: int) -> GclogBuffers:
 @kernel
 def _hex(data: Bytes, position: int, end: int) -> tuple[Number, int, Number]:
     """The next token as a number: (value, outcome, where it ends)."""
-    # Of a place without a sign the compiler need not ask whether it is negative.
+    # For an unsigned place the compiler need not check whether it is negative.
     at, last = np.uint64(position), np.uint64(end)
     while at < last and CLASS[data[at]] == BLANK:
         at += _ONE
@@ -166,6 +166,7 @@ def _line_end(data: Bytes, position: int, end: int) -> int:
 def _event(
     kind: int, begin: int, end: int, line: int, section: Number, event: Longs, row: int
 ) -> None:
+    """Write a row of ``event``, int64 (rows, 5): kind, begin, end, line, section."""
     event[row, 0] = kind
     event[row, 1] = begin
     event[row, 2] = end
@@ -213,7 +214,7 @@ def _references(
 def _checked_size(
     number: Number, size: Number, line: int, start: int, book: Longs
 ) -> Number:
-    """The size of an object, or 0 if it is impossible; notes bad ids and sizes."""
+    """The size of an object, or 0 if it is impossible; count bad ids and sizes."""
     if number == 0:
         note(book, ZERO_OBJECT_ID, line, start)
     if size > np.uint64(MAX_SIZE_BYTES):
@@ -236,7 +237,7 @@ def _root(
     book: Longs,
     used: Longs,
 ) -> int:
-    """Parse an ``r`` record after its first number; returns where it ends."""
+    """Parse an ``r`` record after its first number; return where it ends."""
     kind, outcome, position = _hex(data, position, end)
     flags = np.uint64(0)
     if outcome == _GOOD:

@@ -27,7 +27,7 @@ FORMAT = Format(
     NAME,
     "Java heap dump (HPROF)",
     suffixes=(".hprof",),
-    # Arrays of numbers, often most of a file, take none.
+    # Arrays of numbers, often most of a file, take no memory.
     memory_per_byte=1.0,
     sniff=sniff,
     package=__name__,

@@ -1,17 +1,17 @@
 """From the columns of an HPROF file to a graph: class objects, roots, strengths.
 
 Class objects are objects of type ``java.lang.Class``. They refer to their superclass,
-class loader, and constants; what their static fields hold are roots of kind ``static``,
-and roots of kind ``runtime`` where the VM made the field (``<resolved_references>``),
-save those of classes that the collector may unload; see `hold_classes`. Android's
-runtime keeps its classes.
+class loader, and constants. The values of their static fields are roots of kind
+``static``, or of kind ``runtime`` if the VM made the field (``<resolved_references>``).
+Classes that the collector may unload are an exception: see `hold_classes`. Android's
+runtime keeps all its classes.
 
 Referents are as strong as the class of the reference: soft, weak, finalizer or phantom.
-The lists that finalizers and cleaners are in consist of ordinary fields.
+The lists of finalizers and cleaners consist of ordinary fields.
 
-Roots have their kinds, and belong to their thread; those of frames and JNI calls to a
-frame of its stack. What a debugger or a cleanup holds is of the runtime. Roots of
-unknown kinds are of kind other.
+Roots have their kinds, and belong to their thread; roots of frames and JNI calls also
+to a frame of its stack. What a debugger or a cleanup holds has kind ``runtime``. Roots
+of unknown kinds have kind ``other``.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ ANDROID = "1.0.3"
 _CLASS_ROOT, _THREAD_ROOT = 5, 8
 _HAS_FRAME = np.zeros(256, np.bool_)
 _HAS_FRAME[[2, 3, 0x8E]] = True
-"""By tag: whether roots have the number of their frame."""
+"""Whether roots have the number of their frame, by tag."""
 _HAS_THREAD = _HAS_FRAME.copy()
 _HAS_THREAD[[4, 6, _THREAD_ROOT]] = True
-"""By tag: whether roots have the serial number of their thread."""
+"""Whether roots have the serial number of their thread, by tag."""
 _KINDS = np.full(256, RootKind.OTHER, np.uint8)
 _KINDS[1] = RootKind.JNI_GLOBAL
 _KINDS[2] = RootKind.JNI_LOCAL
@@ -92,8 +92,8 @@ class RecordedFile(NamedTuple):
         table: The classes.
         stacks: Stack traces.
         spaces: Names of the parts of the heap, by number.
-        flat_arrays: uint64 (F, 2), one after the other. Arrays that have values instead
-            of references, each with the class of these.
+        flat_arrays: uint64 (F, 2), pairs in one column. Arrays that have values instead
+            of references, each with the class of the values.
     """
 
     version: str
@@ -116,8 +116,8 @@ def assemble(
     """Resolve all ids and make the graph.
 
     Raises:
-        MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
-            irregular.
+        MalformedDump: the sizes are larger than any memory, or, with ``--strict``,
+            anything is irregular.
     """
     table = found.table
     roots = _Roots(heap, table)
@@ -134,7 +134,7 @@ def assemble(
         [objects], TypeTable.by_row(table.names(), counter), counter
     )
     if len(objects.size_bytes) < len(ids):
-        specials.moved(resolver.find(ids))  # some ids are repeated
+        specials.moved(resolver.find(ids))  # some ids may repeat
     del ids
     _link_classes(resolver, mirrors, table)
     length, _ = objects.further["length"]
@@ -182,10 +182,10 @@ def assemble(
 def _objects(
     heap: RecordedHeap, table: ClassTable, sizes: ShallowSizes
 ) -> tuple[ObjectColumns, Ints, Fit]:
-    """The objects as recorded, then the class objects that are not among them.
+    """The recorded objects, then the class objects that are not among them.
 
     Returns:
-        The objects, the classes whose objects are among those recorded, the layout.
+        The objects, the classes whose class objects are recorded, the layout.
     """
     recorded = table.recorded()
     is_known = np.isin(table.ids(recorded), heap.class_objects())
@@ -229,10 +229,10 @@ def _objects(
 def _name_flat_arrays(
     objects: ObjectColumns, table: ClassTable, found: Sequence[NDArray[np.uint64]]
 ) -> str:
-    """Let arrays of values be of their class: they are recorded as arrays of bytes.
+    """Give arrays of values, which are recorded as arrays of bytes, their class.
 
     Returns:
-        What is not known of them, in a sentence; empty for nothing.
+        A sentence on what is unknown about them; empty if nothing is.
     """
     if not found:
         return ""
@@ -275,7 +275,7 @@ def _named_spaces(objects: ObjectColumns, names: dict[int, str]) -> tuple[str, .
 
 
 def _link_classes(resolver: HeapResolver, classes: Ints, table: ClassTable) -> None:
-    """Let class objects that are recorded as instances refer to what classes do."""
+    """Give class objects that are recorded as instances the references of classes."""
     links = table.links.of_all(table.records(classes))
     resolver.add_references(
         np.repeat(resolver.find(table.ids(classes)), links.sizes),
@@ -285,7 +285,7 @@ def _link_classes(resolver: HeapResolver, classes: Ints, table: ClassTable) -> N
 
 
 def _class_rows(resolver: HeapResolver, table: ClassTable) -> dict[str, Any]:
-    """For each type the rows of its class object and class loader; -1 for none."""
+    """Columns with each type's class object and class loader; -1 for none."""
     rows = table.recorded()
     columns = {}
     for name, ids in (
@@ -302,7 +302,7 @@ class _Roots:
     """The roots of a dump, static fields included.
 
     Attributes:
-        columns: For the resolver; ``owner`` is set by `owners`.
+        columns: Columns for the resolver; `owners` sets ``owner``.
     """
 
     def __init__(self, heap: RecordedHeap, table: ClassTable) -> None:
@@ -312,7 +312,7 @@ class _Roots:
         self._frame = heap.column("root_frame")
         system = np.empty(0, np.uint64)
         if not (self._tag == _CLASS_ROOT).any():
-            # Writers that name no system classes: those of the boot loader are.
+            # If the writer names no system classes, the boot loader's are.
             system = table.ids(recorded[table.loader_ids(recorded) == 0])
         statics = table.statics.of_all(table.records(recorded))
         heap.append("root_id", system)
@@ -343,7 +343,7 @@ class _Roots:
         """The names and stacks of the threads that own roots, for ``columns``.
 
         Args:
-            resolver: Of the objects.
+            resolver: Resolver of the objects.
             names: The names of thread objects, by row.
             traces: The stack traces of the file.
         """
@@ -368,7 +368,7 @@ class _Roots:
         return found, stacks
 
     def _place_locals(self, stacks: ThreadStacks) -> None:
-        """Locals are those of their frame."""
+        """Give roots that are local variables the row of their frame."""
         assert self.columns.owner is not None
         at = np.flatnonzero(_HAS_FRAME[self._tag] & (self._frame >= 0))
         owner = self.columns.owner[at]

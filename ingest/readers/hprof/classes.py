@@ -1,6 +1,6 @@
 """The classes of an HPROF file: their fields, superclasses and static fields.
 
-A file may have a million classes, so what is recorded of them is in columns.
+A file may have a million classes, so their records are stored in columns.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ CLASS_ROW = len(PRIMITIVES)
 _RESERVED = (*(f"{name}[]" for name in PRIMITIVES), "java.lang.Class")
 
 _LONGEST_CHAIN = 1000
-"""More superclasses than any program has."""
+"""The longest chain of superclasses; no program has as many."""
 
 _LONG_NAME = 256
-"""Letters of a name that classes share; no real program has many as long."""
+"""Names longer than this are shared; real programs have few."""
 
 _COUNT, _CONSTANT = Struct(">H"), Struct(">HB")
 
@@ -86,12 +86,12 @@ _VALUES = {
     "android.graphics.Bitmap": (BITMAP, ("mBuffer", "", "mWidth", "mHeight")),
     "android.app.Activity": (DESTROYED, ("mDestroyed",)),
 }
-"""Classes whose instances have a value, and the fields that make it."""
+"""Classes whose instances have a value, and the fields with that value."""
 
 _VIEW = ("att", "", "capacity", "fd")
-"""Fields of a direct buffer that tell what it is a view of, and the file that is mapped
-there, since JDK 7. Those of Android tell what frees its memory: others are in the heap.
-"""
+"""Fields of a direct buffer that tell which buffer it is a view of, and which file is
+mapped there, since JDK 7. On Android they tell what frees its memory; buffers without
+it are in the heap."""
 _OF_ANDROID = ("memoryRef",)
 
 _END_FIELD = re.compile(r"(?:m|is)?_?(closed|destroyed|disposed|finished)", re.I)
@@ -99,13 +99,14 @@ _END_FIELD = re.compile(r"(?:m|is)?_?(closed|destroyed|disposed|finished)", re.I
 
 @cache
 def _end_word(field: str) -> str:
-    """What a field says that is true once an object has done its work; else empty."""
+    """The word of a field that is true once an object's work is done; else empty."""
     found = _END_FIELD.fullmatch(field)
     return found[1].lower() if found else ""
 
 
 @kernel
 def _enter(keys: Ids, key_row: Ints, seed: Ids, ids: Ids, rows: Ints) -> None:
+    """Enter uint64 (M,) ``ids`` with their int32 ``rows`` in the table of classes."""
     for i in range(len(ids)):
         _, at = class_row(keys, key_row, seed[0], ids[i])
         keys[at] = ids[i]
@@ -114,6 +115,7 @@ def _enter(keys: Ids, key_row: Ints, seed: Ids, ids: Ids, rows: Ints) -> None:
 
 @kernel
 def _row_of(keys: Ids, key_row: Ints, seed: Ids, wanted: Ids) -> Number:
+    """The row of an id, uint64 (1,), in the table of classes; -1 if it is missing."""
     row, _ = class_row(keys, key_row, seed[0], wanted[0])
     return row
 
@@ -141,7 +143,7 @@ def _empty(rows: int, slots: int) -> ClassColumns:
 class ClassTable:
     """All classes, row by row, in the order in which the file names them.
 
-    A class that the file names, but whose record it does not have, is not *recorded*.
+    A class that the file only names is not *recorded*: it has no class record.
 
     Args:
         id_size: 4 or 8 bytes.
@@ -150,13 +152,12 @@ class ClassTable:
         renaming: Original names of what was shortened; ``None`` for none.
 
     Attributes:
-        columns: For the scan.
-        field_names: Of all fields that are references, static ones included.
-        links: Of each recorded class, what the class itself refers to, not null.
-        statics: Of each recorded class, its static fields that are references, not
-            null.
-        end_words: Of the rows of classes whose instances tell that their work is done:
-            how they call it, such as ``closed``.
+        columns: Columns for the scan.
+        field_names: Names of all fields that are references, static ones included.
+        links: Non-null references of each recorded class itself.
+        statics: Non-null static fields of each recorded class that are references.
+        end_words: Words such as ``closed``, by rows of classes whose instances tell
+            that their work is done.
     """
 
     def __init__(
@@ -183,8 +184,8 @@ class ClassTable:
         self._slot_count = 0
         rows = len(_RESERVED)
         self._is_named = bytearray(rows)
-        """Of the reserved rows, those whose class the file names."""
-        # By row.
+        """Reserved rows whose class the file names."""
+        # Columns by row.
         self._id = array("Q", [0]) * rows
         self._record = array("i", [-1]) * rows
         self._depth = array("H", [0]) * rows
@@ -192,8 +193,8 @@ class ClassTable:
         self._named = array("i")
         """Rows in the order in which the file names the classes."""
         self._waiting: dict[int, int] = {}
-        """The last class that waits for each superclass, and leads to the others."""
-        # By record.
+        """The last class that waits for each superclass; it leads to the others."""
+        # Columns by record.
         self._loader_id = array("Q")
         self._instance_bytes = array("I")
         self._static_references = array("I")
@@ -233,11 +234,11 @@ class ClassTable:
         return rows[np.array(self._record, np.int32)[rows] >= 0]
 
     def ids(self, rows: Ints) -> Ids:
-        """uint64: the ids of the class objects of rows."""
+        """uint64: the ids of the class objects of some rows."""
         return np.array(self._id, np.uint64)[rows]
 
     def records(self, rows: Ints) -> Ints:
-        """int32: the numbers of the records of rows that are recorded."""
+        """int32: the numbers of the records of recorded rows."""
         return np.array(self._record, np.int32)[rows]
 
     def loader_ids(self, rows: Ints) -> Ids:
@@ -245,9 +246,9 @@ class ClassTable:
         return np.array(self._loader_id, np.uint64)[self.records(rows)]
 
     def static_sizes(self, rows: Ints) -> tuple[Longs, Longs]:
-        """int64, twice: how many references, and how many bytes of numbers, are static.
+        """int64, twice: number of static references, and bytes of static numbers.
 
-        Of recorded rows, without the fields of the VM.
+        For recorded rows, without the fields of the VM.
         """
         records = self.records(rows)
         return (
@@ -265,7 +266,7 @@ class ClassTable:
         return row >= len(_RESERVED) or self._is_named[row] > 0
 
     def instance_bytes(self, row: int) -> int:
-        """The size of an instance, as recorded; 0 if it is not."""
+        """The size of an instance, as recorded; 0 if not recorded."""
         record = self._record[row]
         return self._instance_bytes[record] if record >= 0 else 0
 
@@ -286,7 +287,7 @@ class ClassTable:
         return self._add(class_id) if row < 0 else row
 
     def array_row(self, row: int) -> int:
-        """The row of the arrays of a class, which is added if there are none."""
+        """The row of the arrays of a class, which is added if it is missing."""
         name = f"{self._row_names[row]}[]"
         if name in self._row_names:
             return self._row_names.index(name)
@@ -310,12 +311,12 @@ class ClassTable:
         return rows[of]
 
     def are_hidden(self, texts: Ints) -> NDArray[np.bool_]:
-        """bool: which names in one of the lists are of fields that the VM made."""
+        """bool: which names in one of the lists belong to fields that the VM made."""
         hidden = [name.startswith("<") for name in self._texts.all]
         return np.array(hidden, np.bool_)[texts]
 
     def _spelled(self, name_id: int) -> str | None:
-        """The name of a class as Java spells it; classes share a long one."""
+        """The name of a class as Java spells it; classes share a long name."""
         if (found := self._long_names.get(name_id)) is not None:
             return found
         name = self._names.get(name_id)
@@ -439,7 +440,7 @@ class ClassTable:
             for name_id, code in found:
                 self._fields.add(self._field_name(name_id, owner, code), code)
         else:
-            # The widths of the fields are not known: none can be located.
+            # The widths of the fields are unknown, so none can be located.
             self._counter.add("unknown_field_type", 1, 0, None)
         self._fields.close()
 
@@ -474,7 +475,7 @@ class ClassTable:
         columns.own_bytes[row] = columns.field_bytes[row] = offset
 
     def complete(self) -> None:
-        """Link what is left once no more classes follow; counts what is wrong."""
+        """Link the remaining classes after the last one; count what is wrong."""
         for super_id in list(self._waiting):
             above = self._known_row(super_id)
             if above < 0 or self._record[above] < 0:
@@ -490,7 +491,7 @@ class ClassTable:
             self._link(row, -1)
 
     def _take_waiting(self, super_id: int) -> list[int]:
-        """The rows that wait for a superclass, the first one first."""
+        """The rows that wait for a superclass, in order."""
         found = []
         row = self._waiting.pop(super_id, -1)
         while row >= 0:
@@ -518,7 +519,7 @@ class ClassTable:
             todo += [(below, row) for below in self._take_waiting(self._id[row])]
 
     def _inherit(self, row: int, above: int) -> None:
-        """Complete a class from its superclass, which is complete; -1 for none."""
+        """Complete a class from its complete superclass; -1 for none."""
         columns = self.columns
         if above >= 0 and self._depth[above] >= _LONGEST_CHAIN:
             self._counter.add("too_many_superclasses", 1, 0, None)
@@ -549,12 +550,12 @@ class ClassTable:
             self._locate_end(row)
 
     def _tells_views(self, row: int) -> bool:
-        """Whether a direct buffer tells what it is a view of."""
+        """Whether direct buffers tell of which buffer they are views."""
         is_of_android = self._places(row, _OF_ANDROID)[0] >= 0
         return self._places(row, _VIEW)[0] >= 0 and not is_of_android
 
     def _locate_end(self, row: int) -> None:
-        """Note where an instance has a flag that says that its work is done."""
+        """Note where an instance has the flag that its work is done."""
         for name, code in self.fields(row):
             if code == FIRST_PRIMITIVE and (word := _end_word(name)):
                 self._locate(row, DESTROYED, (name,))
@@ -568,15 +569,15 @@ class ClassTable:
             self.columns.special[row] = kind
             self.columns.special_offset[row, : len(wanted)] = list(places.values())
             if kind == VIEWED_BUFFER and places["fd"] >= 0:
-                # The last 4 bytes of the id: the others are equal for all objects.
+                # The last 4 bytes of the id; the first are equal for all objects.
                 self.columns.special_offset[row, 3] += self._id_size - 4
             if "offset" in places and -1 in (places["offset"], places["count"]):
                 self.columns.special_offset[row, 2:] = -1
 
     def _places(self, row: int, wanted: tuple[str, ...]) -> tuple[int, ...]:
-        """Where fields are in an instance, those of the class itself first; or -1.
+        """Places of fields in an instance, or -1; the class's own fields come first.
 
-        What is found of a class is kept for the classes below it.
+        The result for a class is kept for the classes below it.
         """
         known = self._found.setdefault(wanted, {-1: (-1,) * len(wanted)})
         waiting = []
@@ -619,7 +620,7 @@ class DistinctNames:
 
 
 class NamedValues(NamedTuple):
-    """Some of the lists, one after the other.
+    """Some of the lists, joined.
 
     Attributes:
         sizes: int64. How many values each list has.
@@ -637,7 +638,7 @@ class NamedLists:
 
     Args:
         code: Type code of the values, as of `array`.
-        names: Of the values.
+        names: Names of the values.
     """
 
     def __init__(self, code: str, names: DistinctNames) -> None:

@@ -51,10 +51,10 @@ _ROWS = {
     "content_end": (CONTENTS, "i8"),
     "content": (BYTES, "u1"),
 }
-"""What is counted of each column, and its type; of null references the narrowest."""
+"""The count that each column belongs to, and its type."""
 
 _IN_MEMORY = ("class_row", "ref_count", "ref_kind")
-"""What is read again at once, however large it is."""
+"""Columns that are read again at once, so they stay in memory, however large."""
 
 
 class RecordedHeap:
@@ -62,8 +62,8 @@ class RecordedHeap:
 
     Args:
         id_size: 4 or 8 bytes.
-        stores: Whether objects are stored, not only counted.
-        spill: Where large columns are; see `ingest.arrays.array_files.folder_for`.
+        stores: Whether objects are stored, or only counted.
+        spill: Folder for large columns; see `ingest.arrays.array_files.folder_for`.
 
     Attributes:
         spill: As given.
@@ -90,7 +90,7 @@ class RecordedHeap:
     def take(
         self, data: bytes | bytearray, buffers: HeapBuffers, counts: Longs
     ) -> None:
-        """Copy what a scan of ``data`` has written into ``buffers``."""
+        """Copy the rows that a scan of ``data`` has written into ``buffers``."""
         buffers.special_row[: counts[SPECIALS]] += np.int32(self.object_count)
         buffers.content_row[: counts[CONTENTS]] += np.int32(self.object_count)
         buffers.content_end[: counts[CONTENTS]] += self._content_bytes
@@ -115,15 +115,15 @@ class RecordedHeap:
         self.short_count += int(counts[SHORT])
 
     def append(self, name: str, rows: NDArray[Any]) -> None:
-        """Add rows to a column; the counts stay those of the scan."""
+        """Add rows to a column; the scan's counts do not change."""
         self._columns[name].add(rows)
 
     def class_objects(self) -> Ids:
-        """uint64: the ids of the objects that are classes, where they are recorded."""
+        """uint64: the ids of recorded objects that are classes."""
         return np.concatenate([np.empty(0, np.uint64), *self._described])
 
     def take_deferred(self) -> bytes:
-        """The records that had to wait for their classes; they are freed here."""
+        """The records that had to wait for their classes, which are freed here."""
         found, self._deferred = bytes(self._deferred), bytearray()
         return found
 
@@ -132,7 +132,7 @@ class RecordedHeap:
         return self._columns[name].taken()
 
     def specials(self) -> Specials:
-        """What is recorded of objects with values."""
+        """The records of objects with values."""
         return Specials(
             self.column("special_row"),
             self.column("special_kind"),

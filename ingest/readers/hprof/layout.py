@@ -1,13 +1,12 @@
-"""How the VM lays out objects, and so how many bytes each one takes.
+"""The VM's layout of objects, and so the bytes that each one takes.
 
-HPROF does not record the sizes of objects: instances have the bytes of their fields
-with references of the size of an id, arrays their length. But objects are named by
-their addresses. A layout under which an object is larger than the gap to the next one
-is wrong, and the right layout fills most gaps exactly. So each candidate is tried on
-the gaps between neighbours. Garbage between two objects that are dumped only makes
-fits rarer, and a VM adds fields to a few of its classes. So each class has one vote,
-however many objects it has: the share of its gaps that fit exactly, less the share of
-those that are too small.
+HPROF does not record the sizes of objects: instances have the bytes of their fields,
+with references of the size of an id, and arrays their length. But their ids are their
+addresses. A layout under which an object is larger than the gap to the next object is
+wrong, and the right layout fills most gaps exactly. So each candidate is tried on the
+gaps between neighbours. Garbage between two objects only makes fits rarer, and a VM
+adds fields to a few of its classes. So each class has one vote, however many objects it
+has: the share of its gaps that fit exactly, minus the share of gaps that are too small.
 
 Android writes the true size of instances into their classes.
 
@@ -41,13 +40,13 @@ _SAMPLES = 16
 _BLOCK_ROWS = 1 << 18
 _LEAST_GAPS = 64
 _LEAST_OF_CLASS = 8
-"""Gaps of a class that has a whole vote."""
+"""A class with this many gaps has a whole vote."""
 _LEAST_VOTE = 0.2
-"""From which on a layout is taken."""
+"""With at least this vote, a layout is accepted."""
 _LEAST_CERTAIN = 0.5
-"""From which on a layout is certain: the true one of real dumps has 0.6 to 0.99."""
+"""With at least this vote a layout is certain; those of real dumps get 0.6 to 0.99."""
 _SHOWN = 4
-"""Candidates that are shown."""
+"""The most candidates that are shown."""
 _LARGEST_COMPRESSED = 1 << 35
 """End of the addresses that 32-bit references reach, with objects at 8 bytes."""
 
@@ -83,11 +82,11 @@ _HIDDEN_FIELDS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("vmtarget", "word", ""), ("vmholder", "reference", ""),
     ),
 }  # fmt: skip
-"""Fields that HotSpot adds to classes, and does not dump: name, width, and the mark of
-the JDK that has them. A later JDK may declare and so dump them."""
+"""Fields that HotSpot adds to classes but does not dump: name, width, and the mark of
+the JDK that has them. A later JDK may declare them, and so dump them."""
 
 _TELLING = ("java.lang.Class", "java.lang.Thread", "java.lang.invoke.CallSite")
-"""Classes whose fields tell the JDK."""
+"""Classes whose fields show the version of the JDK."""
 
 _CONTENDED = frozenset(
     {
@@ -96,7 +95,7 @@ _CONTENDED = frozenset(
         "threadLocalRandomSecondarySeed",
     }
 )
-"""Fields of a thread that are kept apart from all others, with padding, before Loom."""
+"""Fields of a thread that JDKs before Loom separate from others by padding."""
 _PADDING = 128
 
 
@@ -104,9 +103,9 @@ class ObjectLayout(NamedTuple):
     """One way to lay out objects; sizes in bytes.
 
     Attributes:
-        header: Of an instance.
-        reference: Of a reference in a field or an array.
-        length_at: Where the length of an array is.
+        header: Header of an instance.
+        reference: Size of a reference in a field or an array.
+        length_at: Offset of the length of an array.
         packs: Whether fields fill the gaps that superclasses leave (JDK 15 and later).
         element_at: Alignment of the first element of an array at least.
     """
@@ -143,7 +142,7 @@ class Candidate(NamedTuple):
 
     @property
     def vote(self) -> float:
-        """What speaks for it, less what speaks against it; at most 1."""
+        """Share of exact gaps minus share of too small gaps; at most 1."""
         return self.exact - self.overlaps
 
     @property
@@ -165,7 +164,7 @@ class Fit(NamedTuple):
 
     Attributes:
         layout: The layout.
-        alignment: Of objects, bytes.
+        alignment: Alignment of objects, bytes.
         how: How it was found, in words.
         candidates: All layouts that were tried, the best first.
         is_certain: Whether the gaps between objects leave no doubt.
@@ -217,7 +216,7 @@ def _is_like(layout: ObjectLayout, given: LayoutOption) -> bool:
 
 
 def _is_tie(tried: list[Candidate]) -> bool:
-    """Whether the gaps speak for two layouts alike, as where all gaps are equal."""
+    """Whether two layouts fit the gaps equally well, as if all gaps are equal."""
     best = {
         (one.layout.header, one.layout.reference)
         for one in tried
@@ -232,6 +231,7 @@ def _made(given: LayoutOption) -> ObjectLayout:
 
 @kernel
 def _mark_used(row: Ints, used: Bools) -> None:
+    """Set ``used``, bool (C,), at each class in ``row``, int32 (N,)."""
     for one in row:
         used[one] = True
 
@@ -246,7 +246,7 @@ def _fill_sizes(
     length: Longs,
     sizes: Longs,
 ) -> None:
-    """Fill in the sizes of objects of these classes and lengths."""
+    """Fill ``sizes`` for objects with these classes and lengths."""
     for i in range(len(row)):
         kind = row[i]
         size = fixed[kind]
@@ -261,8 +261,8 @@ class ShallowSizes:
     Args:
         table: The classes.
         id_size: 4 or 8 bytes.
-        records_sizes: Whether the classes have the true sizes of instances.
-        given: What the user knows of the layout.
+        records_sizes: Whether class records have the true sizes of instances.
+        given: The layout that the user gives.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class ShallowSizes:
         Args:
             ids: uint64 (N,). Addresses.
             class_row: int32 (N,).
-            length: int64 (N,). Of arrays; -1 for instances.
+            length: int64 (N,). Length of arrays; -1 for instances.
         """
         gap, row, items = _gaps(ids, class_row, length)
         alignment = 8
@@ -322,7 +322,7 @@ class ShallowSizes:
         row: NDArray[np.int32],
         items: Longs,
     ) -> Candidate:
-        """How well a layout explains these gaps, by classes."""
+        """How well a layout explains these gaps, class by class."""
         size = self._of(layout, alignment, row, items)
         count = np.bincount(row)
         exact = np.bincount(row, size == gap) / np.maximum(count, 1)
@@ -341,7 +341,7 @@ class ShallowSizes:
         tried: tuple[Candidate, ...],
         gaps: tuple[Longs, NDArray[np.int32], Longs],
     ) -> Fit:
-        """The layout that the user gives, with what speaks for it."""
+        """The layout that the user gives, and how well it fits."""
         matching = [one for one in tried if _is_like(one.layout, given)]
         layout = matching[0].layout if matching else _made(given)
         if not tried:
@@ -359,9 +359,9 @@ class ShallowSizes:
         Args:
             fit: The layout.
             class_row: int32 (N,).
-            length: int64 (N,). Of arrays; -1 for instances.
+            length: int64 (N,). Length of arrays; -1 for instances.
             mirrors: int32 (C,). The classes of further class objects.
-            spill: Where the column is kept; see `GrowingColumn`.
+            spill: Folder for the column; see `GrowingColumn`.
         """
         used = np.zeros(len(self._table.names()), np.bool_)
         _mark_used(class_row, used)
@@ -402,7 +402,7 @@ class ShallowSizes:
     def _rows_sizes(
         self, layout: ObjectLayout, used: NDArray[Any]
     ) -> tuple[Longs, Longs, Longs]:
-        """For each class: bytes of an instance; where elements begin; bytes of one.
+        """For each class: bytes of an instance, offset and bytes of elements.
 
         Instances of classes that are not in ``used`` are as large as their header.
         """
@@ -438,13 +438,13 @@ class ShallowSizes:
     def _extended(
         self, layout: ObjectLayout, row: int, end: int, holes: int
     ) -> tuple[int, int]:
-        """Where the fields of a class end, and the bytes that are free before.
+        """The end of a class's fields, and the gaps before it.
 
         Args:
             layout: The layout.
             row: The class.
-            end: The same of its superclass.
-            holes: Likewise.
+            end: The end of its superclass's fields.
+            holes: The gaps of its superclass.
         """
         fields = self._table.fields(row)
         widths, apart = self._hidden(layout, row, {name for name, _ in fields}), 0
@@ -512,10 +512,10 @@ class ShallowSizes:
 def _gaps(
     ids: Ids, class_row: Ints, length: Longs
 ) -> tuple[Longs, NDArray[np.int32], Longs]:
-    """Gaps to the next object, of blocks of objects spread over the dump.
+    """Gaps to the next object, in blocks of objects spread over the dump.
 
-    Objects of a block are sorted by address. An object of another block between two of
-    them makes the gap wider, never narrower.
+    Objects of a block are sorted by address. An object of another block that lies
+    between two of them only makes the gap wider.
     """
     count = len(ids)
     step = max(_SAMPLE_ROWS, -(-count // _SAMPLES))

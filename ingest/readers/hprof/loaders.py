@@ -1,10 +1,11 @@
-"""What holds classes: an object holds its class, a class its loader, that all its own.
+"""References between objects, their classes, and class loaders.
 
-Classes of the VM's own loaders are never unloaded: what their static fields hold are
-roots, as are those of a loader that something else keeps, where no other loader has
-classes of the same names. All other classes hold what their static fields do. They are
-held by their loader and by each of their instances, save those of a loader with many
-that is kept in any case: there an instance adds nothing to what is alive.
+An object holds its class, a class its loader, and a loader all its classes. The VM's
+own loaders never unload classes, so the values of their static fields are roots. So are
+those of a loader that something else keeps, unless another loader has classes of the
+same names. All other classes hold the values of their static fields; their loader and
+each of their instances hold them. In a loader with many instances that is kept in any
+case, instances do not, since they would add nothing to what is alive.
 
 Source: The Java Language Specification, section 12.7, Unloading of Classes.
 """
@@ -34,15 +35,15 @@ _PERMANENT = (
     "sun.misc.Launcher$",
     "com.ibm.oti.vm.",
 )
-"""How the types of loaders begin that the VM keeps."""
+"""Prefixes of types of loaders that the VM keeps."""
 _OF_REFLECTION = "DelegatingClassLoader"
-"""Ends the type of loaders of one class of reflection each."""
+"""Suffix of types of loaders that each have one class for reflection."""
 _CLASS_LOADER = "java.lang.ClassLoader"
 
 _MANY_INSTANCES = 1000
-"""Of a loader: those of fewer refer to their class however the loader is kept."""
+"""If a loader has fewer instances, they always refer to their class."""
 _MOST_ROUNDS = 64
-"""Loaders that hold one another in a row; one that is further away is not kept."""
+"""The longest chain of loaders that hold one another; further ones are not kept."""
 
 
 class ClassRows(NamedTuple):
@@ -130,7 +131,7 @@ def _unloadable(heap: ResolvedHeap, classes: ClassRows) -> Ints:
 
 
 def _among(rows: int, chosen: Ints) -> Bools:
-    """Bool (rows + 1,): which are chosen; the last one, also of -1, is not."""
+    """Bool (rows + 1,): the chosen rows; the last entry, which -1 selects, is false."""
     found = np.zeros(rows + 1, np.bool_)
     found[chosen] = True
     return found
@@ -139,7 +140,7 @@ def _among(rows: int, chosen: Ints) -> Bools:
 def _share_names(
     classes: ClassRows, types: Ints, of: NDArray[np.intp], many: int
 ) -> Bools:
-    """Bool (many,): loaders with a class whose name a class of another one has."""
+    """Bool (many,): loaders with a class of the same name as one of another loader."""
     names = [classes.names[row] for row in types.tolist()]
     count = Counter(names)
     shared = np.array([count[name] > 1 for name in names], np.bool_)
@@ -151,7 +152,7 @@ def _share_names(
 def _kept(
     heap: ResolvedHeap, classes: ClassRows, types: Ints, is_static: Bools
 ) -> Bools:
-    """Bool: objects that are strongly reachable without that instances hold classes."""
+    """Bool: objects that are strongly reachable even if instances hold no classes."""
     links, roots = heap.links, heap.roots
     assert roots.type is not None
     seen = np.zeros(len(links.start) - 1, np.bool_)
@@ -182,7 +183,7 @@ def _seen(seen: Bools, rows: Ints) -> Bools:
 def _reach(
     start: Starts, target: Ints, kinds: Bytes, seeds: Ints, seen: Bools, queue: Ints
 ) -> None:
-    """Mark what strong references from some objects on lead to."""
+    """Mark all objects that strong references reach from some objects."""
     head = tail = 0
     for one in seeds:
         if one < len(seen) and not seen[one]:

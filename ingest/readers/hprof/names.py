@@ -16,7 +16,7 @@ _ARRAYS_OF = {
 }  # fmt: skip
 _ARRAY = re.compile(r"(\[+)(?:L(.+);|([ZCFDBSIJ]))", re.DOTALL)
 _HIDDEN = re.compile(r"[/+](?=(?:0x[0-9a-f]+|\d+)$)")
-"""What separates the name of a hidden class, such as a lambda's, from its number."""
+"""Separators of the name and number of a hidden class, such as a lambda's."""
 
 
 def java_name(name: str) -> str:
@@ -40,7 +40,7 @@ def modified_utf8(data: bytes) -> str:
         text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return data.decode("utf-8", "replace")
-    # Characters beyond 16 bits are written as two surrogates.
+    # Characters of more than 16 bits are written as two surrogates.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -57,7 +57,7 @@ class NameTable:
         Args:
             data: The window that has their texts.
             ids: uint64 (M,).
-            spans: int64 (M, 2). Where each begins and ends in ``data``.
+            spans: int64 (M, 2). Begin and end of each name in ``data``.
         """
         if not len(ids):
             return

@@ -1,9 +1,9 @@
 """Reads the records of an HPROF file.
 
-A sub-record is read by its own length: the end of its segment is only where the next
-one is looked for. Lengths of heap dumps of more than 4 GiB are recorded modulo 2^32,
-and 0 in files whose writer could not go back; such a dump ends where a record begins
-that no sub-record looks like.
+A sub-record is read by its own length; the end of its segment only tells where to look
+for the next one. Heap dumps of more than 4 GiB have their length modulo 2^32, and files
+whose writer could not go back have 0. Such a dump ends at the first record that cannot
+be a sub-record.
 """
 
 from __future__ import annotations
@@ -63,19 +63,19 @@ _NAME, _LOAD_CLASS, _FRAME, _TRACE = 1, 2, 4, 5
 _HEAP_DUMP, _SEGMENT, _HEAP_DUMP_END = 0x0C, 0x1C, 0x2C
 _FLAT_ARRAYS = 0x12
 _NOT_NEEDED = frozenset((3, 6, 7, 0x0A, 0x0B, 0x0D, 0x0E, 0x13))
-"""Unloaded classes, sites, a summary, threads, samples of the processor, settings, and
-which fields are those of a value in a field."""
+"""Skipped: unloaded classes, sites, a summary, threads, CPU samples, settings, and the
+fields of values within fields."""
 _HEADER_BYTES = 9
 _LONGEST_NAME_RECORD = 1 << 20
 _SMALLEST_WINDOW_BYTES = 1 << 13
 _UNLIMITED = 1 << 62
 _MOST_SPACES = 128
-"""Parts of a heap. Android numbers them by letters: A, I, Z, and 0 for none."""
+"""The most parts of a heap. Android numbers them A, I, Z, and 0 for none."""
 _NAMES_AT_ONCE = 1 << 13
 _MANY_OBJECTS = 1 << 10
-"""Found by one scan: storing them takes longer than asking another thread to."""
+"""With so many objects in a scan, it pays to store them on another thread."""
 _PIECE_BYTES = 1 << 19
-"""Small enough that the C library uses memory again, and columns stay in the cache."""
+"""Small enough that the C library reuses memory, and columns stay in the cache."""
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
@@ -114,7 +114,7 @@ def read_all(
 ) -> Iterator[PendingDump]:
     """Read all dumps; see `ingest.readers.base.PartsReader.read_all`.
 
-    Memory: as `read`, for all of them.
+    Memory: as `read`, for all dumps.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
     dumps = _dumps(source, counter, progress, lambda _index: True, options)
@@ -150,8 +150,8 @@ class _Dump(NamedTuple):
     Attributes:
         number: Its number, from 0.
         object_count: Its objects.
-        heap: These; ``None`` if they were only counted.
-        file: What else the file records.
+        heap: Its objects; ``None`` if they were only counted.
+        file: The rest of what the file records.
     """
 
     number: int
@@ -167,18 +167,18 @@ def _dumps(
     wanted: Callable[[int], bool],
     options: ReadOptions = DEFAULTS,
 ) -> Iterator[_Dump]:
-    """The dumps of a file, of which those that are wanted are stored.
+    """The dumps of a file; only wanted ones are stored.
 
     Args:
         source: The file.
         counter: Counts what is irregular.
         progress: Receives what is read.
-        wanted: Whether a dump is, by its number.
+        wanted: Whether to store a dump, by its number.
         options: How to read them.
 
     Raises:
-        MalformedDump, TruncatedDump: there is none with objects.
-        DumpError: the names are to be those of a mapping, which is another program's.
+        MalformedDump, TruncatedDump: no dump has objects.
+        DumpError: the mapping of names is that of another program.
     """
     names = renaming(options.mapping)
     feed = Feed(source.chunks(progress, _PIECE_BYTES), source.name)
@@ -214,8 +214,8 @@ class _Parser:
         table: The classes.
         stacks: Stack traces.
         spaces: Names of the parts of the heap, by number.
-        flat_arrays: uint64 (F, 2), one after the other. Arrays that have values instead
-            of references, each with the class of these.
+        flat_arrays: uint64 (F, 2), pairs in one column. Arrays that have values instead
+            of references, each with the class of the values.
     """
 
     def __init__(
@@ -261,10 +261,10 @@ class _Parser:
         """Read up to the end of the next dump.
 
         Args:
-            stores: Whether its objects are stored, not only counted.
+            stores: Whether its objects are stored, or only counted.
 
         Returns:
-            Whether there is one.
+            Whether there is another dump.
 
         Raises:
             MalformedDump: it contradicts the format.
@@ -313,11 +313,11 @@ class _Parser:
         if has_segments and not self._is_truncated:
             self._counter.add("truncated_heap_dump", 1, 0, self.feed.offset)
         self._dump_count += has_heap
-        # A file without any is one with an empty dump, which `finished` refuses.
+        # A file without dumps counts as one empty dump, which `finished` refuses.
         return has_heap or not self._dump_count
 
     def finished(self) -> RecordedHeap:
-        """The heap, once instances are read that had to wait for their classes.
+        """The heap, after the instances that had to wait for their classes are read.
 
         Raises:
             MalformedDump, TruncatedDump: there are no objects.
@@ -345,7 +345,7 @@ class _Parser:
         return self._heap
 
     def _has(self, size: int, *, is_needed: bool = True) -> bool:
-        """Whether the file has ``size`` more bytes, which are then in the window."""
+        """Whether the file has ``size`` more bytes, and put them into the window."""
         feed = self.feed
         while (missing := size - len(feed.data) + feed.position) > 0:
             if not feed.grow(missing):
@@ -371,7 +371,7 @@ class _Parser:
         feed.position += size
 
     def _take_names(self) -> None:
-        """Read the complete names in the window that follow one another."""
+        """Read the complete name records at the start of the window."""
         data = np.frombuffer(self.feed.data, np.uint8)
         many = min(_NAMES_AT_ONCE, len(data) // _HEADER_BYTES)
         ids, spans = np.empty(many, np.uint64), np.empty((many, 2), np.int64)
@@ -391,9 +391,9 @@ class _Parser:
         self._skip(size - wanted)
 
     def _read_flat_arrays(self, size: int) -> None:
-        """Read of which classes the values are that arrays have instead of references.
+        """Read the classes of values that arrays have instead of references.
 
-        Each pair of ids may follow a tag of its own.
+        Each pair of ids may have its own tag.
         """
         if not size or not self._has(1):
             return
@@ -415,7 +415,7 @@ class _Parser:
 
         Args:
             size: Its length as recorded.
-            may_wrap: Whether that may be 0 or modulo 2^32.
+            may_wrap: Whether the length may be 0 or modulo 2^32.
         """
         begin = self.feed.offset
         self._state[SPACE] = 0
@@ -443,7 +443,7 @@ class _Parser:
             return
 
     def _skip_unknown(self, size: int) -> None:
-        """Skip what cannot be read: it may have any object, so bytes are counted."""
+        """Skip unreadable bytes, and count them, since they may contain objects."""
         begin = self.feed.offset
         if size < _UNLIMITED >> 1:
             self._skip(size)
@@ -463,10 +463,10 @@ class _Parser:
         return tag in (0x20, 0x21, 0x22, 0x23, 0xC3, 0xFE, 0xFF) or 0x89 <= tag <= 0x90
 
     def _scan(self, size: int, *, goes_on: bool, is_last: bool) -> tuple[int, int]:
-        """Read sub-records of so many bytes, and segments that follow if it goes on.
+        """Read ``size`` bytes of sub-records and, with ``goes_on``, following segments.
 
         Returns:
-            Why it stopped, and how many bytes were left then of the last segment.
+            Why the scan stopped, and how many bytes of the last segment are left.
         """
         feed, counts = self.feed, self._counts
         self._last_segment_bytes = 0
@@ -504,7 +504,7 @@ class _Parser:
                 return MORE, size
 
     def _take(self, data: bytes | bytearray) -> None:
-        """Have what was found stored, beside the next scan if it is much."""
+        """Store what was found; if it is much, in parallel with the next scan."""
         counts, heap = self._counts, self._heap
         self._wait()
         if counts[OBJECTS] < _MANY_OBJECTS or thread_count() == 1:
@@ -514,7 +514,7 @@ class _Parser:
             from concurrent.futures import ThreadPoolExecutor
 
             self._thread = ThreadPoolExecutor(1)
-        # In our context, which says how arrays are allocated.
+        # Our context says how arrays are allocated.
         self._taking = self._thread.submit(
             copy_context().run, heap.take, data, self._buffers, counts.copy()
         )
@@ -522,7 +522,7 @@ class _Parser:
         self._buffers, self._others = others, self._buffers
 
     def _wait(self) -> None:
-        """Wait until all that was found is stored."""
+        """Wait until everything found is stored."""
         if self._taking is not None:
             self._taking.result()
             self._taking = None
@@ -531,7 +531,7 @@ class _Parser:
         """Note the name of a part of the heap.
 
         Raises:
-            MalformedDump: its number is above all that Android uses.
+            MalformedDump: its number is higher than any that Android uses.
         """
         number = int.from_bytes(data[:4], "big")
         if number >= _MOST_SPACES:
@@ -544,7 +544,7 @@ class _Parser:
             self.spaces.setdefault(number, name)
 
     def _end_array(self) -> None:
-        """Store the array at whose elements the file ends."""
+        """Store an array if the file ends within its elements."""
         if self._state[ARRAY_ROW] >= 0:
             self._truncated()
             self._counts[:] = 0

@@ -1,6 +1,6 @@
 """Kernels that parse instances and arrays: bytes to columns.
 
-Arrays may be longer than a window: what is left of one is in the state of the scan.
+Arrays may be longer than a window; the scan's state describes the rest of one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     OBJECTS, REFERENCES, ROOTS, SPECIALS, CONTENTS, BYTES, CLASSES, DEFERRED, SHORT,
     WHY, SEGMENT_BEGIN, SEGMENT_BYTES,
 ) = range(12)  # fmt: skip
-"""Indexes of the counts of a scan: rows; why it stopped; and where in the window the
-last segment begins that it went on with, 0 for none, and its length."""
+"""Indexes of the counts of a scan: rows; why it stopped; where in the window the last
+segment begins into which it continued, 0 for none; and the length of that segment."""
 COUNTS = 12
 
 SKIP, LEFT, INDEX, HELD, ARRAY_ROW, ARRAY_LENGTH, SPACE = range(7)
-"""Indexes of the state of a scan. Of an array that is longer than a window: bytes to
-skip, elements left, the index of the next one, non-null elements so far, the row of its
-class, its length. And the part of the heap that the next objects are in, by number."""
+"""Indexes of the state of a scan. For an array longer than a window: bytes to skip,
+elements left, the index of the next one, non-null elements so far, the row of its
+class, its length. Also the number of the part of the heap to which the next objects
+belong."""
 STATE = 7
 
 ARRAY_ID, NEEDED_CLASS = range(2)
@@ -40,23 +41,23 @@ ARRAY_ID, NEEDED_CLASS = range(2)
     NOTHING, TEXT, SIGNED, SIGNED_4, SIGNED_2, SIGNED_1, CHAR, BOOL, FLOAT4, FLOAT8,
     THREAD, DIRECT_BUFFER, BITMAP, DESTROYED, VIEWED_BUFFER,
 ) = range(15)  # fmt: skip
-"""What the scan takes from instances of a class besides its references. A
+"""What the scan takes from instances of a class besides their references. A
 `VIEWED_BUFFER` says whether it is a view, a `DIRECT_BUFFER` only what frees it."""
 
 STORED_BYTES = 256
-"""Bytes stored of the text in an array: 128 characters, or 256 in Latin-1. Of a longer
-one a digest follows them."""
+"""Bytes stored of the text in an array: 128 characters, or 256 in Latin-1. A digest
+follows those of a longer text."""
 
 DIGESTED_BYTES = 1 << 16
-"""Bytes of a text in its digest: texts of which the first 64 KiB and the lengths are
-equal are."""
+"""Bytes of a text in its digest. Texts with equal first 64 KiB and equal lengths count
+as equal."""
 
 MOST_DEFERRED_BYTES = 1 << 20
-"""An instance that is larger than this, before its class, is read without fields."""
+"""A larger instance that comes before its class is read without fields."""
 
 PRIMITIVES = ("boolean", "char", "float", "double", "byte", "short", "int", "long")
 FIRST_PRIMITIVE = 4
-"""Type codes 4 to 11 are those of `PRIMITIVES`, which are rows 0 to 7 of the types."""
+"""Type codes 4 to 11 are `PRIMITIVES`, rows 0 to 7 of the types."""
 WIDTHS = (1, 2, 4, 8, 1, 2, 4, 8)
 CHARS_ROW, _BYTES = 1, 4
 
@@ -73,9 +74,9 @@ class HeapBuffers(NamedTuple):
     """Where a scan writes its columns; the shortest sub-records bound their rows.
 
     Attributes:
-        id: uint64. Of objects.
+        id: uint64. Ids of objects.
         class_row: int32. Rows of the classes.
-        length: int64. Of arrays; -1 for instances.
+        length: int64. Length of arrays; -1 for instances.
         ref_count: int32. Without null references.
         null_count: uint32. Null references.
         space: uint8. Part of the heap, by number; 0 if none is recorded.
@@ -83,25 +84,25 @@ class HeapBuffers(NamedTuple):
         ref_field: int32, as in the graph.
         ref_kind: uint8, as in the graph.
         root_id: uint64.
-        root_tag: uint8. Of the sub-record.
+        root_tag: uint8. Tag of the sub-record.
         root_thread: uint32. Serial number of the thread; 0 if none is recorded.
         root_frame: int32. Number of the frame in the stack of the thread, or -1; the
             serial number of the stack of a thread object.
-        special_row: int32. Rows of this scan: objects of which more is known.
+        special_row: int32. Rows of this scan: objects with a value or memory.
         special_kind: uint8. `TEXT` and the kinds after it.
-        special_bits: uint64. The number; the id of the array, the name, or what frees
-            the memory.
+        special_bits: uint64. The number, or the id of the array, of the name, or of
+            what frees the memory.
         special_coder: uint8. 1 for UTF-16 in an array of bytes.
-        special_slice: int32 (rows, 2). Offset and count, -1 for the array; the bytes
-            of a buffer, and half of the id of its file; width and height of a bitmap.
+        special_slice: int32 (rows, 2). Offset and count, -1 for the whole array; bytes
+            of a buffer and half of the id of its file; width and height of a bitmap.
         content_row: int32. Rows of this scan: arrays that may have text.
-        content_end: int64. Where each ends in ``content``.
-        content: uint8. Their first bytes, then a digest if there are more; characters
-            are little-endian.
-        class_begin: int64. Positions in the window of what is parsed after the scan:
-            classes, and the names of parts of the heap.
-        deferred: int64 (rows, 3). Where the instances begin and end in the window that
-            have to wait for their classes, and the part of the heap.
+        content_end: int64. End of each one's bytes in ``content``.
+        content: uint8. First bytes of these arrays, then a digest if they have more;
+            characters are little-endian.
+        class_begin: int64. Positions in the window of records that are parsed after the
+            scan: classes, and names of parts of the heap.
+        deferred: int64 (rows, 3). Begin and end, in the window, of instances that have
+            to wait for their classes, and their part of the heap.
     """
 
     id: Ids
@@ -130,11 +131,11 @@ class HeapBuffers(NamedTuple):
 
 
 class ClassColumns(NamedTuple):
-    """What a scan needs of the classes, row by row.
+    """The columns of classes that a scan needs.
 
     Attributes:
         key: uint64. Hash table: ids of classes.
-        key_row: int32. The row of each; -1 for free places.
+        key_row: int32. Row of each id; -1 for free places.
         seed: uint64 (1,).
         is_known: bool. Whether all fields are known, inherited ones included.
         field_bytes: int64. Bytes of all fields in an instance record.
@@ -143,8 +144,8 @@ class ClassColumns(NamedTuple):
         slot_start: int32. First slot of the fields with references that it declares.
         slot_end: int32.
         referent_kind: uint8. Strength of `Reference.referent`, as in the graph.
-        special: uint8. What else is taken from instances.
-        special_offset: int32 (rows, 4). Where; -1 for absent fields.
+        special: uint8. What the scan takes from instances besides references.
+        special_offset: int32 (rows, 4). Offsets of these fields; -1 for absent ones.
         slot_offset: int32. Offset of each slot in the fields of its class.
         slot_field: int32. Row of the field names.
         slot_is_referent: uint8.
@@ -216,7 +217,7 @@ def number(data: Bytes, p: int, size: int) -> Number:
 def class_row(
     keys: Ids, rows: Ints, seed: Number, class_id: Number
 ) -> tuple[Number, Number]:
-    """The row of a class, or -1; and the place in the table of the id."""
+    """The row of a class, or -1, and the place of its id in the table."""
     mixed = class_id ^ seed
     mixed *= np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
@@ -238,7 +239,7 @@ def _special(
     buffers: HeapBuffers,
     at: int,
 ) -> None:
-    """Store the value, or where it is, of the instance whose fields are at ``body``."""
+    """Store the value of the instance with fields at ``body``, or where it is."""
     width = id_size
     if kind in (SIGNED, FLOAT8):
         width = 8
@@ -274,7 +275,7 @@ def _fields(
     buffers: HeapBuffers,
     counts: Longs,
 ) -> tuple[Number, Number]:
-    """Store the references of an instance; returns how many, and how many are null."""
+    """Store the references of an instance; return how many, and how many are null."""
     stored = counts[REFERENCES]
     first = stored
     nulls = 0
@@ -303,7 +304,7 @@ def _fields(
 def elements(
     data: Bytes, p: int, id_size: int, buffers: HeapBuffers, state: Longs, counts: Longs
 ) -> Number:
-    """Store elements of the open array, as many as the window has; returns the end."""
+    """Store elements of the open array, as many as the window has; return the end."""
     stored = counts[REFERENCES]
     many = min(state[LEFT], (len(data) - p) // id_size)
     index = state[INDEX]
@@ -335,6 +336,10 @@ def _store_object(
     state: Longs,
     counts: Longs,
 ) -> None:
+    """Store the row of an object: its id, class, length, and numbers of references.
+
+    ``state`` is int64 (`STATE`,), ``counts`` int64 (`COUNTS`,); the latter is advanced.
+    """
     at = counts[OBJECTS]
     buffers.id[at] = object_id
     buffers.class_row[at] = row
@@ -347,7 +352,7 @@ def _store_object(
 
 @kernel
 def _body_end(body: int, size: Number, end: int, state: Longs) -> Number:
-    """Where a body ends; the rest of a longer one than the window is to be skipped."""
+    """Where a body ends; what is beyond the window is noted to be skipped."""
     if size > end - body:
         state[SKIP] = size - (end - body)
         return end
@@ -356,7 +361,7 @@ def _body_end(body: int, size: Number, end: int, state: Longs) -> Number:
 
 @kernel
 def close_array(buffers: HeapBuffers, state: Longs, ids: Ids, counts: Longs) -> None:
-    """Store the row of the open array, whose elements are stored."""
+    """Store the row of the open array, after its elements."""
     _store_object(
         ids[ARRAY_ID], state[ARRAY_ROW], state[ARRAY_LENGTH], state[HELD],
         state[INDEX] - state[HELD], buffers, state, counts,
@@ -397,7 +402,7 @@ def primitive_array(
     state: Longs,
     counts: Longs,
 ) -> Number:
-    """Store an array of numbers; returns where its data end, `CUT` or `ODD`."""
+    """Store an array of numbers; return where its data end, `CUT` or `ODD`."""
     end = len(data)
     size: Number
     first: Number
@@ -433,7 +438,7 @@ def instance(
     ids: Ids,
     counts: Longs,
 ) -> Number:
-    """Store an instance; returns where it ends, `CUT`, or ``p`` to wait for a class."""
+    """Store an instance; return where it ends, `CUT`, or ``p`` to wait for a class."""
     end = len(data)
     body = p + 1 + 2 * id_size + 8
     if body > end:

@@ -1,8 +1,8 @@
 """The compiled scanner of the sub-records of a heap dump: bytes to columns.
 
-One call parses the sub-records of a window. Class records are only located here;
-their fields decide how instances are parsed, so the scan stops at an instance whose
-class is not known yet, and is resumed once the class records so far are parsed.
+One call parses the sub-records of a window. Class records are only located here. Their
+fields decide how instances are parsed, so the scan stops at an instance of an unknown
+class, and is resumed once the class records so far are parsed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ingest.readers.hprof.records import ClassColumns, HeapBuffers
 
 MORE, END, CLASS, UNKNOWN = range(4)
-"""Why a scan stopped: at the end of the window or of the segment, at an object whose
-class is needed, or at a sub-record that is of no known kind."""
+"""Why a scan stopped: at the end of the window or of the segment, at an object that
+needs its class, or at a sub-record of an unknown kind."""
 
 (
     _ROOT_JNI_GLOBAL, _ROOT_JNI_LOCAL, _ROOT_FRAME, _ROOT_NATIVE, _ROOT_CLASS,
@@ -52,7 +52,7 @@ _ROOT_JNI_MONITOR, _ROOT_FIRST_ANDROID, _ROOT_LAST_ANDROID = 0x8E, 0x89, 0x8D
 _ROOT_UNREACHABLE, _ROOT_UNKNOWN = 0x90, 0xFF
 _CLASS_DUMP, _INSTANCE, _OBJECT_ARRAY, _PRIMITIVE_ARRAY = 0x20, 0x21, 0x22, 0x23
 _NEXT_RECORDS = (0x0C, 0x1C, 0x2C)
-"""Tags of records that no sub-record has: the segment has ended."""
+"""Tags that only records have; at such a tag the segment has ended."""
 _SEGMENT, _HEADER_BYTES = 0x1C, 9
 
 _OBJECT_CODES = 3
@@ -94,7 +94,7 @@ def _class_end(data: Bytes, p: Number, id_size: int) -> Number:
 def _root(
     data: Bytes, p: int, id_size: int, buffers: HeapBuffers, counts: Longs
 ) -> int:
-    """Store a root; returns where it ends, `CUT` or `ODD`."""
+    """Store a root; return where it ends, `CUT` or `ODD`."""
     tag = data[p]
     further = 0
     numbers = 0
@@ -137,7 +137,7 @@ def _continue_array(
     ids: Ids,
     counts: Longs,
 ) -> tuple[Number, bool]:
-    """Parse or skip what is left of an array: where that ends, and if it goes on."""
+    """Parse or skip the rest of an array; return its end, and whether more is left."""
     if state[SKIP] > 0:
         step = min(state[SKIP], len(data) - p)
         state[SKIP] -= step
@@ -160,7 +160,7 @@ def _located(
     state: Longs,
     counts: Longs,
 ) -> Number:
-    """Note where a class or a part of the heap is; returns its end, `CUT` or `ODD`."""
+    """Note where a class or a part of the heap is; return its end, `CUT` or `ODD`."""
     after: Number = p + 5 + id_size
     if data[p] == _CLASS_DUMP:
         after = _class_end(data, p, id_size)
@@ -204,20 +204,20 @@ def scan(
         begin: Where to begin.
         segment_bytes: Bytes left of the segment; a sub-record that begins in them is
             parsed even if it ends after them.
-        goes_on: Whether to parse the segments that follow at once, too: a call costs
-            as much as some hundred objects, and a file may have millions of segments.
+        goes_on: Whether to go on with the segments that follow. A call costs as much as
+            some hundred objects, and a file may have millions of segments.
         id_size: 4 or 8.
         is_last: Whether instances of unknown classes are stored without fields.
         classes: The classes known so far.
         buffers: `buffers_for` this window.
-        state: int64 (`STATE`,). Kept from one call to the next; -1 as
-            `ARRAY_ROW` where no array is open.
+        state: int64 (`STATE`,). Kept from one call to the next; `ARRAY_ROW` is -1 if no
+            array is open.
         ids: uint64 (2,). Likewise.
         counts: int64 (`COUNTS`,). Rows written, why the scan stopped, and in which
             segment.
 
     Returns:
-        Where the first sub-record begins that is not parsed.
+        Where the first unparsed sub-record begins.
     """
     counts[:] = 0
     p: Number = begin
@@ -268,17 +268,17 @@ def scan(
 def scan_names(
     data: Bytes, begin: int, id_size: int, ids: Ids, spans: Longs
 ) -> tuple[int, int]:
-    """Parse complete records of names, as long as there are no other ones.
+    """Parse complete records of names up to the first other record.
 
     Args:
         data: The window.
         begin: Where the first record begins.
         id_size: 4 or 8.
         ids: uint64 (M,). Gets their ids.
-        spans: int64 (M, 2). Gets where their texts begin and end.
+        spans: int64 (M, 2). Gets begin and end of their texts.
 
     Returns:
-        How many there were, and where the next record begins.
+        How many names there were, and where the next record begins.
     """
     p: Number = begin
     many = 0

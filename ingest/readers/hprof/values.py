@@ -1,6 +1,6 @@
 """Values of objects: texts of strings, numbers in boxes, names of threads and classes.
 
-The text of a string is in an array, which the file may have before or after it.
+The text of a string is in an array, before or after the string in the file.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _NATIVE = ("direct buffer", "bitmap")
 
 
 _BLOCK = 1 << 16
-"""Objects with values that are looked at together."""
+"""Objects with values that are handled together."""
 
 
 @dataclass(slots=True, eq=False)
 class Specials:
-    """What is recorded of the objects that have values, in the order of the objects.
+    """The records of objects with values, in the order of the objects.
 
     Attributes:
         row: int32 (S,). Rows of the objects.
@@ -63,8 +63,8 @@ class Specials:
         coder: uint8 (S,).
         slice: int32 (S, 2). Offset and count in the array; -1 for all of it.
         content_row: int32 (C,). Rows of the arrays.
-        content_end: int64 (C,). Where the first bytes of each end, and its digest, if
-            it has more.
+        content_end: int64 (C,). End of the first bytes of each array, and of its digest
+            if it has more.
         content: uint8. These bytes, from 0 on.
         is_moved: Whether objects that repeat an id were dropped.
     """
@@ -80,7 +80,7 @@ class Specials:
     is_moved: bool = False
 
     def moved(self, new_row: Ints) -> None:
-        """Renumber the objects; of those that become one the first is used."""
+        """Renumber the objects; the first counts if several become one."""
         self.is_moved = True
         rows, first = np.unique(new_row[self.row], return_index=True)
         self.row = rows.astype(np.int32)
@@ -97,17 +97,17 @@ class Specials:
 
 
 _LONGEST_NAME = 256
-"""Letters of the name of an object that are stored; a type has the whole name."""
+"""Letters stored of an object's name; a type has the whole name."""
 _LONG_NAME = 128
-"""Letters from which on a name that many objects have is encoded once."""
+"""A name of at least so many letters that many objects share is encoded once."""
 
 _NONE, _CUT = 255, 64
 
 _QUESTION = ord("?")
 _TELLING = 4
-"""Characters from which on a text of one character alone is one that was removed."""
+"""A text that repeats one character at least so often was removed."""
 _FEWEST_REMOVED = 20
-"""In place of the kind of a value: there is none."""
+"""The least number of such texts in a dump with removed texts."""
 _LATIN1, _UTF16, _NAME = map(int, (ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME))
 _INTEGER, _DOUBLE = int(ValueKind.INTEGER), int(ValueKind.DOUBLE)
 _BOOLEAN = int(ValueKind.BOOLEAN)
@@ -115,6 +115,7 @@ _BOOLEAN = int(ValueKind.BOOLEAN)
 
 @kernel
 def _gather(content: Bytes, begin: Longs, size: Longs, gathered: Bytes) -> None:
+    """Join slices of ``content``, uint8, given by int64 (V,) begins and sizes."""
     at = 0
     for i in range(len(begin)):
         for j in range(begin[i], begin[i] + size[i]):
@@ -124,7 +125,7 @@ def _gather(content: Bytes, begin: Longs, size: Longs, gathered: Bytes) -> None:
 
 @kernel
 def _place_of(rows: Ints, row: Number, after: Number) -> Number:
-    """The place of a row among ascending ones, or -1; it is often the one ``after``."""
+    """The place of a row in ascending rows, or -1; it is often ``after``."""
     if after < len(rows) and rows[after] == row:
         return after
     begin, end = 0, len(rows)
@@ -139,7 +140,7 @@ def _place_of(rows: Ints, row: Number, after: Number) -> Number:
 
 @kernel
 def _number(kind: int, bits: Number) -> tuple[int, int, Number]:
-    """The kind of a value, its bytes, and its bits; `_NONE` where it is no number."""
+    """The kind of a value, its bytes, and its bits; `_NONE` if it is not a number."""
     if kind == SIGNED:
         return _INTEGER, 8, bits
     if kind == SIGNED_4:
@@ -177,20 +178,20 @@ def _find_values(
     """Find where values are, and give strings their length.
 
     Args:
-        row: Of some objects; from here on see `Specials`.
+        row: Rows of some objects; for this and the next columns see `Specials`.
         special: Their kinds.
-        bits: Of numbers; those of `FLOAT4` are widened.
+        bits: Bits of numbers; `FLOAT4` is widened.
         coder: Likewise.
         part: Likewise.
         array: int32. Rows of the arrays of texts; negative for none.
         content_row: Likewise.
         content_end: Likewise.
-        class_row: int32. Of all objects.
-        length: int64. Of all arrays.
-        lengths: int64. Of all objects; gets those of strings.
+        class_row: int32. Classes of all objects.
+        length: int64. Lengths of all arrays.
+        lengths: int64. Lengths of all objects; gets those of strings.
         kind: uint8. Gets the `ValueKind`, with `_CUT` for a text that is longer than
-            what is stored of it and has a digest, or `_NONE`.
-        at: uint64. Gets where a text begins in the content, or a number's bits.
+            its stored part and has a digest, or `_NONE`.
+        at: uint64. Gets the position of a text in the content, or a number's bits.
         size: uint16. Gets the bytes of the value.
     """
     place: Number = -1
@@ -209,7 +210,7 @@ def _find_values(
         is_chars = class_row[one] == CHARS_ROW
         wide = is_chars or coder[i] == 1
         unit = 2 if wide else 1
-        # An instance that repeats the id of an array has its content, but no length.
+        # An instance with the id of an array finds its content, but has no length.
         units = max(length[one], 0) // (2 if wide and not is_chars else 1)
         offset = np.int64(0)
         if part[i, 1] >= 0:
@@ -234,7 +235,7 @@ def _find_values(
 def _count_removed(
     special: Bytes, kind: Bytes, at: Ids, size: NDArray[np.uint16], content: Bytes
 ) -> tuple[int, int, int]:
-    """Count texts of one character alone: (how many in all, zeros, question marks)."""
+    """Count texts, those of zeros alone, and those of question marks alone."""
     texts = zeros = marks = 0
     for i in range(len(kind)):
         unit = 2 if kind[i] & ~_CUT == _UTF16 else 1
@@ -273,18 +274,18 @@ def _merge(
 ) -> tuple[int, int]:
     """Merge values of `_find_values` with names, by ascending rows.
 
-    An object that has both has the value.
+    If an object has both, its value is used.
 
     Args:
-        row: Of some objects; from here on see `_find_values`.
+        row: Rows of some objects; for this and the next columns see `_find_values`.
         special: Likewise.
         kind: Likewise.
         at: Likewise.
         size: Likewise.
-        content: Of texts.
+        content: Bytes of texts.
         name_row: int32. Rows that have names, ascending.
-        name_begin: int64. Where these are.
-        name_end: int64. Where they end.
+        name_begin: int64. Begins of these names.
+        name_end: int64. Ends of these names.
         names: uint8. The names.
         base: Bytes of all values before these.
         rows: int32. Gets the objects with values or names.
@@ -339,11 +340,11 @@ class ValueBuilder:
     """Finds the texts of strings, and makes the column of values.
 
     Args:
-        specials: Of the dump, by rows of the graph.
+        specials: Records of the dump, by rows of the graph.
         find: The rows of objects by id, negative for none.
         class_row: int32. The class of each object.
         length: int64. The length of each array; gets those of strings.
-        spill: Where large columns are; see `ingest.arrays.array_files.folder_for`.
+        spill: Folder for large columns; see `ingest.arrays.array_files.folder_for`.
     """
 
     def __init__(
@@ -373,7 +374,7 @@ class ValueBuilder:
         found = self._specials
         kind, at, size = (GrowingColumn(one, self._spill) for one in ("u1", "u8", "u2"))
         begins = range(0, len(found.row), _BLOCK)
-        # A string that repeats the id of an array has the row of the array.
+        # A string with the id of an array has the row of the array.
         of_arrays = length.copy() if found.is_moved else length
 
         def arrays(begin: int) -> Ints:
@@ -403,9 +404,9 @@ class ValueBuilder:
         return kind.taken(), at.taken(), size.taken()
 
     def _forget_removed(self) -> str:
-        """Drop the texts of a dump from which another tool has removed them.
+        """Drop the texts of a dump if another tool has overwritten them.
 
-        Such tools overwrite the arrays, so that all texts of a length would be equal.
+        Overwritten texts of the same length would all be equal.
         """
         found = self._specials
         texts, zeros, marks = _count_removed(
@@ -422,7 +423,7 @@ class ValueBuilder:
         )
 
     def add_names(self, rows: Ints, names: Iterable[str]) -> None:
-        """Add names of objects; of several values of one object the first counts.
+        """Add names of objects; if an object has several values, the first counts.
 
         Args:
             rows: int32 (K,). The objects.
@@ -445,7 +446,7 @@ class ValueBuilder:
         self._names.append((rows, begin, end))
 
     def thread_names(self) -> dict[int, str]:
-        """The name of each thread object that has one, by row."""
+        """Names of thread objects, by row."""
         found = self._specials
         at = np.flatnonzero(found.kind == THREAD)
         names: dict[int, str] = {}
@@ -464,10 +465,10 @@ class ValueBuilder:
         return names
 
     def add_states(self, end_words: Mapping[int, str]) -> None:
-        """Add the sizes of bitmaps, and which objects have done their work, as names.
+        """Add, as names, sizes of bitmaps, and words for objects whose work is done.
 
         Args:
-            end_words: What that is called, by the class.
+            end_words: These words, by class.
         """
         found = self._specials
         at = np.flatnonzero(found.kind == BITMAP)
@@ -479,11 +480,11 @@ class ValueBuilder:
         self.add_names(self._ended, words)
 
     def external(self) -> ExternalMemory | None:
-        """Memory outside the heap: of direct buffers, and of bitmaps since Android 8.
+        """Memory outside the heap: direct buffers, and bitmaps since Android 8.
 
-        A buffer that is a view of another one owns none. That of a mapped file is the
-        system's, which takes it back. Memory that nothing frees is counted: a library
-        may free it by itself, as Netty does, or native code.
+        A buffer that is a view of another one owns no memory. A mapped file belongs to
+        the system, which takes it back. Memory that nothing frees is counted, since a
+        library such as Netty, or native code, may free it.
         """
         found = self._specials
         of_native = (DIRECT_BUFFER, VIEWED_BUFFER, BITMAP)
@@ -508,7 +509,7 @@ class ValueBuilder:
         )
 
     def _of_chars(self, row: int) -> str:
-        """The name of a thread of Java 8 or older, which is an array of chars."""
+        """The name of a thread in Java 8 or older, where it is an array of chars."""
         found = self._specials
         at = _row_at(found.content_row, row)
         if at < 0:
@@ -518,7 +519,7 @@ class ValueBuilder:
         return found.content[begin:end].tobytes().decode("utf-16-le", "replace")
 
     def build(self) -> ObjectValues | None:
-        """All values; ``None`` if there are none. Once only."""
+        """All values; ``None`` if there are none. Call it once."""
         found, rows = self._specials, self._specials.row
         named, name_begin, name_end = self._all_names()
         data = np.frombuffer(bytes(self._name_data), np.uint8)
@@ -560,7 +561,7 @@ class ValueBuilder:
         return values if len(values.kind) else None
 
     def _all_names(self) -> tuple[Ints, Longs, Longs]:
-        """The rows that have names, ascending, and where these begin and end."""
+        """The rows with names, ascending, and begins and ends of the names."""
         rows, begin, end = (
             np.concatenate(column) for column in zip(*self._names, strict=True)
         )

@@ -1,11 +1,11 @@
 """Heaps of CPython programs, as ``heaproots_dump`` writes them.
 
 Binary, little-endian: a magic number, then records, each with a tag of four letters and
-a length. A header and the roots, then chunks of objects of one type in columns, with
-the names and types that they need before them; a record with totals is the last.
+a length. After a header and the roots come chunks of objects of one type, in columns,
+preceded by the names and types that they need. The last record has totals.
 
-Source: our own. ``readers/README.md`` describes it, and
-``capture/python/heaproots_dump.py`` writes it.
+Source: our own format, which ``readers/README.md`` describes and
+``capture/python/heaproots_dump.py`` writes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERSION = 1
 
 
 def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a file's."""
+    """Whether ``head`` belongs to such a file."""
     return head.startswith(MAGIC)
 
 

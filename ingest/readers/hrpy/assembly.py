@@ -1,15 +1,15 @@
 """From the chunks of a heap of CPython to a graph: roots, names of entries, folding.
 
-Roots. What a module has under a name is a static root, locals of functions are local
-roots. Each reference that CPython counts to an object and that neither the objects nor
-the stacks explain is held by C, or by the interpreter itself: that object is a root of
-kind ``RUNTIME``. Numbers, texts and the like, to which the interpreter refers all over,
-are none. Immortal objects, which CPython 3.12 and later does not count, are roots of
-kind ``INTERNAL``. What none of these reaches waits for the collector.
+Roots. The variables of modules are static roots, local variables of functions are local
+roots. If CPython counts more references to an object than objects and stacks explain, C
+or the interpreter itself holds it: it is a root of kind ``RUNTIME``. Numbers, texts and
+the like are not, since the interpreter refers to them everywhere. Immortal objects,
+which CPython 3.12 and later does not count, are roots of kind ``INTERNAL``. Objects
+that none of these reaches wait for the collector.
 
-Folding, unless it is turned off: a dict that only one object of a class, or one class,
-refers to is its ``__dict__``, and becomes part of it: its entries are the attributes,
-as they are from CPython 3.11 on, where most objects have no dict.
+Folding, unless it is turned off. A dict is the ``__dict__`` of an object if only that
+object of a class, or that class, refers to it. It becomes a part of the object: its
+entries are the attributes, as from CPython 3.11 on, where most objects have no dict.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     """Resolve all ids and make the graph.
 
     Raises:
-        MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
-            irregular.
+        MalformedDump: the sizes are larger than any memory, or, with ``--strict``,
+            anything is irregular.
     """
     type_names = recorded.declared.type_names
     history, outside = _history(recorded), _outside(recorded)
@@ -109,13 +109,13 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
 
 
 _UNEXPLAINED_BYTES = 32 << 20
-"""An interpreter with a few libraries has less that is no object."""
+"""An interpreter with a few libraries has less memory outside its objects."""
 
 _OF_C = {
     "context of a thread": ("Context", "_contextvars.Context"),
     "task that runs": ("_asyncio.Task",),
 }
-"""What it is that C holds, of some types."""
+"""Words for what C holds, by types."""
 
 
 def _places(
@@ -125,12 +125,12 @@ def _places(
     table: IdTable,
     fields: Fields,
 ) -> tuple[Longs, Ints]:
-    """What C holds, and the place of each, `NO_FIELD` where that is not known.
+    """The objects that C holds, and the place of each; `NO_FIELD` if unknown.
 
     Args:
-        recorded: Has the places that the program knows.
+        recorded: The file, with the places that the program knows.
         objects: The objects.
-        held: int64. Rows of those that nothing else explains.
+        held: int64. Rows of objects that nothing else holds.
         table: Their ids.
         fields: Names of fields.
     """
@@ -157,11 +157,11 @@ def _producer(recorded: Recorded) -> str:
 
 
 def _notes(recorded: Recorded, object_bytes: int) -> tuple[str, ...]:
-    """What the file says of the process as a whole.
+    """Notes from the file on the process as a whole.
 
     Args:
         recorded: The file.
-        object_bytes: Of all objects, with memory that they keep outside the heap.
+        object_bytes: Size of all objects, with memory that they keep outside the heap.
     """
     notes = []
     if recorded.header.get("mode") == "stop" and len(recorded.threads) > 1:
@@ -204,7 +204,7 @@ def _row_of(names: list[str], name: str) -> int:
 
 
 def _history(recorded: Recorded) -> History | None:
-    """Where objects were made, where the program traced that."""
+    """The sites that made objects, if the program traced them."""
     known = [chunk for chunk in recorded.chunks if chunk.site is not None]
     if not known:
         return None
@@ -226,7 +226,7 @@ _OUTSIDE_NAMES = ("mapped memory", "data of an array")
 
 
 def _outside(recorded: Recorded) -> tuple[Ids, Longs, Ints]:
-    """Ids of what keeps memory outside of the heap, how much, and rows of its names."""
+    """Objects with memory outside the heap: ids, bytes, and rows of its names."""
     ids, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     kinds: list[int] = []
     for chunk in recorded.chunks:
@@ -243,7 +243,7 @@ def _outside(recorded: Recorded) -> tuple[Ids, Longs, Ints]:
 def _external(
     heap: HeapResolver, ids: Ids, sizes: Longs, kind: Ints
 ) -> ExternalMemory | None:
-    """That memory by object; ``None`` if there is none."""
+    """This memory by object; ``None`` if there is none."""
     rows = heap.find(ids)
     _, first = np.unique(rows, return_index=True)
     first = first[rows[first] >= 0]
@@ -258,7 +258,7 @@ def _external(
 def _joined(
     recorded: Recorded, counter: IrregularityCounter
 ) -> tuple[ObjectValues, PythonObjects, IdTable]:
-    """All chunks as one, without objects that repeat an id; frees the chunks."""
+    """All chunks joined, without objects that repeat an id; the chunks are freed."""
     chunks, names = recorded.chunks, recorded.declared.type_names
     many = np.array([len(chunk.id) for chunk in chunks])
     first = starts_of(many)
@@ -317,12 +317,13 @@ def _by_frames(recorded: Recorded, objects: PythonObjects) -> Longs:
 def _unexplained(
     recorded: Recorded, objects: PythonObjects, table: IdTable
 ) -> tuple[Bools, Bools]:
-    """Objects to which there are references that nothing found explains.
+    """Objects with more references than those found.
 
     Returns:
-        bool (N,): those of which CPython counts more than is found; and bool (N,): what
-        nothing refers to. CPython frees that at once, so in a copy of a process other
-        threads, which it does not have, have referred to it.
+        bool (N,): objects for which CPython counts more references than were found; and
+        bool (N,): objects without any reference. CPython frees the latter at once, so
+        in a copy of a process, other threads, which the copy lacks, have referred to
+        them.
     """
     explained = times_referenced(objects)
     if not recorded.header.get("frames_are_objects", False):

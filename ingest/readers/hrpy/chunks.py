@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ingest.readers.shared.binary import Feed
 
 NEVER = 0xFFFFFFFF
-"""In place of a number: there is none, or it is larger than that."""
+"""Instead of a number: there is none, or it is too large."""
 
 _AS_LENGTHS = NEVER - 1
 _MOST_ROWS = 1 << 31
@@ -32,7 +32,7 @@ _HEAD = Struct("<6IQ")
 
 
 class Flag(IntFlag):
-    """What a chunk has besides ids, reference counts and references."""
+    """Columns of a chunk besides ids, reference counts and references."""
 
     SIZES = 1
     LENGTHS = 2
@@ -56,20 +56,20 @@ class HrpyChunk:
 
     Attributes:
         type_number: Their type.
-        flags: Of the record.
+        flags: Flags of the record.
         id: uint64 (N,).
-        refcount: uint32 (N,). As CPython has it; `NEVER` for immortal objects.
+        refcount: uint32 (N,). CPython's reference count; `NEVER` for immortal objects.
         size_bytes: int64 (N,).
         length: int64 (N,), or ``None``.
         ref_count: int32 (N,).
         ref_id: uint64 (E,).
-        ref_field: int32 (E,). A row of the names, -1 - i for element i, `KEY`,
-            `ENTRY` or `NO_FIELD`.
-        texts: Sizes in bytes, `NEVER` for none, and all texts joined, in UTF-8.
+        ref_field: int32 (E,). A row of the names, -1 - i for element i, `KEY`, `ENTRY`
+            or `NO_FIELD`.
+        texts: Sizes in bytes, `NEVER` for none; and all texts joined, in UTF-8.
         numbers: int64 or float64 (N,), or ``None``.
-        site: uint32 (N,). Where they were made, a row of the sites, `NEVER` where
-            that is not known; or ``None``.
-        outside_bytes: int64 (N,). Memory that they keep outside of the heap; or
+        site: uint32 (N,). Site that made the object, a row of the sites; `NEVER` if
+            unknown; or ``None``.
+        outside_bytes: int64 (N,). Memory that the object keeps outside the heap; or
             ``None``.
     """
 
@@ -93,11 +93,11 @@ class Declared:
     """What a file has declared so far.
 
     Attributes:
-        names: Of attributes.
-        type_names: Of types.
+        names: Names of attributes.
+        type_names: Names of types.
         type_ids: Ids of the types' objects.
-        align_bytes: What sizes are rounded up to.
-        sites: Where objects were made: files with their lines, innermost first.
+        align_bytes: Sizes are rounded up to a multiple of this.
+        sites: Sites that made objects: files with lines, innermost first.
     """
 
     names: list[str] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Declared:
 
 
 def chunk_of(feed: Feed, size: int, declared: Declared) -> HrpyChunk:
-    """The chunk in the next ``size`` bytes, all of which are in the window.
+    """The chunk in the next ``size`` bytes, which must be in the window.
 
     Raises:
         MalformedDump: it contradicts the format.
@@ -163,7 +163,7 @@ def chunk_of(feed: Feed, size: int, declared: Declared) -> HrpyChunk:
 
 
 class _Columns:
-    """The columns of one record, none of which ends after it."""
+    """The columns of one record, none of which exceeds the record."""
 
     def __init__(self, feed: Feed, end: int) -> None:
         self.feed, self._end = feed, end
@@ -190,7 +190,7 @@ def _sizes(columns: _Columns, rows: int, extra: int, declared: Declared) -> Long
 def _rest_counts(
     columns: _Columns, fixed: int, many: int, flags: int, length: Longs | None
 ) -> Longs:
-    """How many references each object has besides those of the names."""
+    """How many references without a name each object has."""
     factor = 2 if flags & Flag.PAIRS else 1
     collects = flags & (Flag.ELEMENTS | Flag.PAIRS)
     if fixed == _AS_LENGTHS:
@@ -225,13 +225,13 @@ def _rest_fields(
 def _add_named(
     chunk: HrpyChunk, names: Longs, named: NDArray[Any], own_type: int | None
 ) -> None:
-    """Put the references that have names before the others, and that to the type last.
+    """Put named references before the others, and the reference to the type last.
 
     Args:
-        chunk: Has the others; changed.
+        chunk: The chunk, with the other references; changed.
         names: int64 (A,). The names.
-        named: uint64 (N, A). What each refers to by them, 0 for nothing.
-        own_type: The object of the type, if each refers to it; else ``None``.
+        named: uint64 (N, A). Id to which each object refers by each name, 0 for none.
+        own_type: Id of the type's object, if each object refers to it; else ``None``.
     """
     many, rest_count = len(chunk.id), chunk.ref_count.astype(np.int64)
     there = named != 0
@@ -277,7 +277,7 @@ def values_of(
     Args:
         chunk: The chunk.
         first_row: Row of its first object.
-        type_name: Of its objects: texts of others than ``str`` are names.
+        type_name: Name of its objects' type; texts are names unless it is ``str``.
     """
     rows = np.arange(first_row, first_row + len(chunk.id), dtype=np.int32)
     if chunk.texts is not None:

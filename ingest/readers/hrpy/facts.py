@@ -1,4 +1,4 @@
-"""What the records of facts of a file say: header, stacks, modules, totals."""
+"""Records of facts of a file: header, stacks, modules, totals."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ LARGEST_ID = (1 << 64) - 1
 
 @dataclass(slots=True)
 class Recorded:
-    """What a file records.
+    """The content of a file.
 
     Attributes:
         header: Facts by name; see ``readers/README.md``.
         declared: Names and types.
-        chunks: Of objects.
-        threads: Their stacks.
+        chunks: Chunks of objects.
+        threads: Threads with their stacks.
         modules: In the order of ``sys.modules``.
-        held: What C holds at a known place: the place in words, and the id.
-        footer: Totals; empty where the file ends too early.
+        held: Objects that C holds at a known place: the place in words, and the id.
+        footer: Totals; empty if the file ends too early.
     """
 
     header: dict[str, Any] = field(default_factory=dict)
@@ -43,10 +43,10 @@ class Recorded:
 
 
 def clean(name: object) -> str:
-    """A name without halves of characters, which nothing can write.
+    """A name without half surrogate pairs, which cannot be encoded.
 
     Raises:
-        TypeError: it is not a text.
+        TypeError: the name is not a text.
     """
     if not isinstance(name, str):
         raise TypeError(name)
@@ -59,7 +59,7 @@ def ident_of(value: object) -> int:
     """An id.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the value is not an id.
     """
     if not isinstance(value, int) or not 0 <= value <= LARGEST_ID:
         raise ValueError(value)
@@ -70,7 +70,7 @@ def threads_of(rows: list[dict[str, Any]]) -> list[Thread]:
     """The threads of a record of roots.
 
     Raises:
-        ValueError, TypeError, KeyError: they are not what they must be.
+        ValueError, TypeError, KeyError: the rows are malformed.
     """
     found = []
     for number, row in enumerate(rows, start=1):
@@ -89,7 +89,7 @@ def modules_of(rows: list[list[Any]]) -> list[Module]:
     """The modules of a record of roots.
 
     Raises:
-        ValueError, TypeError: they are not what they must be.
+        ValueError, TypeError: the rows are malformed.
     """
     return [
         Module(clean(name), ident_of(ident), ident_of(space))
@@ -98,9 +98,9 @@ def modules_of(rows: list[list[Any]]) -> list[Module]:
 
 
 def held_of(rows: list[list[Any]]) -> list[tuple[str, int]]:
-    """What C holds, of a record of roots.
+    """The objects that C holds, of a record of roots.
 
     Raises:
-        ValueError, TypeError: it is not what it must be.
+        ValueError, TypeError: the rows are malformed.
     """
     return [(clean(place), ident_of(ident)) for place, ident in rows]

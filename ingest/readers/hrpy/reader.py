@@ -62,7 +62,7 @@ def _recorded(
     """All records of a file.
 
     Raises:
-        MalformedDump: one contradicts the format, or there is no object.
+        MalformedDump: a record contradicts the format, or there is no object.
         TruncatedDump: the file ends before its first object.
     """
     feed = Feed(source.chunks(progress), source.name)
@@ -111,7 +111,7 @@ def _recorded(
 
 
 def _fill(feed: Feed, size: int) -> None:
-    """Have the next ``size`` bytes in the window.
+    """Read the next ``size`` bytes into the window.
 
     Raises:
         TruncatedDump: the file has fewer.
@@ -134,14 +134,14 @@ def _take(
     found: Recorded,
     counter: IrregularityCounter,
 ) -> None:
-    """A record of facts, which is JSON.
+    """Read a record of facts, which is JSON.
 
     Raises:
-        MalformedDump: it is not, or is not what it has to be.
+        MalformedDump: the record is not JSON, or lacks required values.
     """
     if tag not in (b"HEAD", b"NAME", b"SITE", b"TYPE", b"ROOT", b"DONE"):
         if not tag.isalnum():
-            raise feed.malformed("a record has a tag that is no tag")
+            raise feed.malformed("a record has an invalid tag")
         counter.add("unknown_record", 1, 0, feed.offset)
         return
     try:
@@ -174,7 +174,7 @@ def _take(
                 raise ValueError(told)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         name = tag.decode("ascii")
-        raise feed.malformed(f"a record {name} has not what it must have") from None
+        raise feed.malformed(f"a record {name} lacks required values") from None
 
 
 def _dict(told: object) -> dict[str, Any]:

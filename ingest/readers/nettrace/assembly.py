@@ -1,21 +1,19 @@
-"""Makes a graph of a snapshot in a ``.nettrace``: order, types, roots, ephemerons.
+"""Makes a graph from a snapshot in a ``.nettrace``, and the history before it.
 
 Weak roots are included, and flagged. A pointer into the middle of an object is a root
-of that object. A static field has its name, but the runtime does not record which type
-declares it, also one of which each thread has its own.
+of that object. Static fields, thread-static ones too, have their names, but the runtime
+does not record which type declares them.
 
-A dependent handle retains its value while its key is alive: it becomes a reference from
-key to value, in the field `EPHEMERON`.
+A dependent handle retains its value while its key is alive. So it becomes a reference
+from key to value, in the field `EPHEMERON`.
 
 Each address range of a generation becomes a segment: recent collectors use regions, and
 older ones record no other ranges.
 
-The ranges that survived the collections of a ``.nettrace``.
-
 A collection records the ranges of generations, then those that survived, then the
-ranges of generations again. During a background collection other collections run, so
-that the ranges recorded at its start are out of date when it records what survived. It
-does not collect generations 0 and 1.
+ranges of generations again. Other collections run during a background collection, so
+the ranges recorded at its start are out of date when it records what survived. It does
+not collect generations 0 and 1.
 
 Source: dotnet/runtime, src/coreclr/gc/gc.cpp; checked against recorded traces.
 """
@@ -69,8 +67,8 @@ _KINDS = np.array(
     ],
     np.uint8,
 )
-"""Of kinds 0 to 5: stack, finalizer, handle, older generation, sized reference handle,
-overflow."""
+"""Root kinds for kinds 0 to 5: stack, finalizer, handle, older generation, sized
+reference handle, overflow."""
 
 _FLAGS = RootFlag.PINNED | RootFlag.WEAK | RootFlag.INTERIOR
 _STRONG_WRAPPER = 1
@@ -108,7 +106,7 @@ def assemble(
     Args:
         collection: The collection of the snapshot.
         events: Its heap events.
-        types: By id.
+        types: Types by id.
         is_lossy: Whether any events of the stream were lost.
         stream: What the graph has of the rest of the stream.
         counter: Counts irregularities.

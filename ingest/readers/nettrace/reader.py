@@ -138,7 +138,7 @@ class _Trace:
         """Make the graph of a collection's snapshot, and free its events.
 
         Args:
-            collection: One whose heap events are stored.
+            collection: A collection whose heap events are stored.
             is_only: Whether no other snapshot of the stream is read.
 
         Raises:

@@ -1,8 +1,8 @@
 """The collections in a ``.nettrace``, and the events of their heap snapshots.
 
 A snapshot consists of the events of one collection: roots, then numbered chunks of
-nodes and edges. Names of types may come at any time, also after it. An event belongs to
-the collection of its process that started last and has not ended.
+nodes and edges. Names of types may come at any time, even afterwards. An event belongs
+to the collection of its process that started last and has not ended.
 
 Source: dotnet/diagnostics, src/Tools/dotnet-gcdump/DotNetHeapDump.
 """
@@ -61,15 +61,15 @@ class Collection:
 
     Attributes:
         process: Process id.
-        number, generation, reason, mode: Of its start event.
+        number, generation, reason, mode: Fields of its start event.
         begin_ticks: Time of its start.
         is_candidate: Whether it may still be the chosen one.
-        end_ticks: Time of its end; ``None`` if the stream ends before.
+        end_ticks: Time of its end; ``None`` if the stream ends earlier.
         node_count: Objects in its events, whether stored or not.
         offset: Byte offset of its first nodes in the file.
         heap_events: Its snapshot; ``None`` if there is none or it is not stored.
         survival: Surviving ranges and ranges of generations.
-        stats: The heap after it; ``None`` if not recorded.
+        stats: The heap after the collection; ``None`` if not recorded.
     """
 
     process: int
@@ -87,7 +87,7 @@ class Collection:
     stats: HeapStats | None = None
 
     def events_of_survival(self) -> SurvivalEvents:
-        """``survival``, to be added to; most collections of large traces have none."""
+        """``survival``, made if missing, as in most collections of large traces."""
         if self.survival is NO_EVENTS:
             self.survival = SurvivalEvents()
         return self.survival
@@ -108,9 +108,9 @@ class Snapshots:
     Args:
         payloads: Parses the events of the stream.
         wanted: Number of the collection to choose; ``None`` for the first that was
-            induced and records nodes, or else the first that records nodes.
-        selection: Which collections' heap events to store: those of the chosen one,
-            of all, or of none, so that nodes are only counted.
+            induced and records nodes, or, without one, the first that records nodes.
+        selection: The collections whose heap events are stored: the chosen one, all, or
+            none, so that nodes are only counted.
 
     Attributes:
         collections: In the order of their start.
@@ -179,7 +179,7 @@ class Snapshots:
 
         Args:
             process: Process id.
-            header: Of the stream, with the clock at its start.
+            header: Header of the stream, with the clock at its start.
             dump: The only one to be marked as a dump; ``None`` for all with nodes.
         """
 
@@ -250,7 +250,7 @@ class Snapshots:
         return self._selection is Selection.ALL
 
     def _choose(self, collection: Collection) -> None:
-        """Choose between ``collection``, which records nodes, and the one chosen."""
+        """Choose between ``collection``, which records nodes, and the chosen one."""
         before = self.chosen
         if collection is before or not collection.is_candidate:
             return
@@ -273,7 +273,7 @@ class Snapshots:
         return [c for c in self.collections if c.node_count]
 
     def part(self, collection: Collection) -> Part:
-        """Describes the dump of a collection as a part of the stream."""
+        """Describe the dump of a collection as a part of the stream."""
         several = len({c.process for c in self.collections}) > 1
         return Part(
             collection.number,
@@ -322,5 +322,5 @@ def _word(words: tuple[str, ...], number: int) -> str:
 
 
 def _fits(size: int | None) -> int | None:
-    """``None`` for sizes over 63 bits, which only a damaged trace has."""
+    """The size; ``None`` for more than 63 bits, which only a damaged trace has."""
     return None if size is None or size > _MOST_BYTES else size

@@ -26,7 +26,7 @@ _FEW_THREADS = 16
 
 @lru_cache(maxsize=1 << 12)
 def _extended(threads: frozenset[int], thread: int) -> frozenset[int]:
-    """The same set each time, as most collections of a program have the same ones."""
+    """A cached set, since most collections of a program have the same threads."""
     return threads | {thread}
 
 
@@ -51,7 +51,7 @@ class SurvivalEvents:
     threads: frozenset[int] | set[int] = frozenset()
 
     def end_before(self) -> None:
-        """Note that later ranges of generations describe the heap afterwards."""
+        """Note that later ranges of generations are those after the collection."""
         if self.count_before is None:
             self.count_before = len(self.generations)
 
@@ -100,12 +100,12 @@ class SurvivalEvents:
         return [entry for _, entry in self.generations[self._split() :]]
 
     def _split(self) -> int:
-        """How many of the ranges of generations describe the heap before.
+        """How many ranges of generations describe the heap before the collection.
 
-        Without other events in between, a range that is recorded a second time, with
+        If no other events are in between, a range that is recorded a second time, with
         the same generation and start, describes the heap afterwards. If that leaves
-        several places, the one with the longest pause is chosen: a thread may stall
-        while it writes either half.
+        several places, the longest pause is chosen: a thread may stall while it writes
+        either half.
         """
         if self.count_before is not None:
             return self.count_before
@@ -127,7 +127,7 @@ class SurvivalEvents:
 
 
 NO_EVENTS = SurvivalEvents()
-"""Of collections without any; not to be changed."""
+"""The events of collections without any; do not change it."""
 
 
 def bounds(ranges: Iterable[GenerationRange]) -> Bounds | None:

@@ -1,9 +1,8 @@
 """Heaps of CPython programs, as PyHeap, its forks and pydump write them (``.pyheap``).
 
-Binary, big-endian: a magic number, the version, types that are known by name, the
-stacks of threads, tables of names; then objects with their sizes, references and
-attributes; then the names of types, and the magic number again. Texts have their length
-before them.
+Binary, big-endian: a magic number, the version, types known by name, the stacks of
+threads, tables of names; then objects with their sizes, references and attributes; then
+the names of types, and the magic number again. A length precedes each text.
 
 Source: the writers of ivanyu/pyheap (``dumper_inferior.py``) and compforge/pydump
 (``heap_writer.py``, ``contracts/heap-v1.md``).
@@ -19,7 +18,7 @@ VERSION = 1
 
 
 def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a file's, of any version below 256."""
+    """Whether ``head`` belongs to such a file, of any version below 256."""
     return head.startswith(MAGIC + b"\0\0\0")
 
 

@@ -1,13 +1,13 @@
 """From the objects of a PyHeap file to a graph: roots, names, folding.
 
-Roots. The file has none but the locals of functions. All modules that it has are taken
-as roots, with what they have under each name; and so is what no object refers to, for
-CPython frees an object when the last reference goes: what is there and has none in the
-file is held by C, or by the interpreter. In a cycle of which C holds a part, this
-cannot be seen, and it looks as if it waited for the collector.
+Roots. The file has no roots but the local variables of functions. All its modules are
+taken as roots, with what they have under each name. So is every object without a
+referrer: CPython frees an object when the last reference goes, so C or the interpreter
+must hold it. In a cycle of which C holds a part, this cannot be seen, and the cycle
+looks as if it waited for the collector.
 
-Names. Entries of dicts have their keys where texts are recorded. Types have only their
-last name; the texts of their objects say the module.
+Names. Entries of dicts have their keys if texts are recorded. Types have only their
+last name; the texts of type objects tell the module.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _NAMES = {
     "Task": _OF_TASK,
     "_asyncio.Task": _OF_TASK,
 }
-"""How the texts of objects tell their names, by their types."""
+"""Expressions that find names in the texts of objects, by type."""
 
 _PLACES = {
     "frame": re.compile(r"<frame at .*?, file '(.*?)', line (\d+), code (.+?)>"),
@@ -83,17 +83,17 @@ _FIELDS = (
     ("cell", "", "cell_contents"),
     ("", "traceback", "__traceback__"),
 )
-"""Fields of objects of the runtime, by their type and that of what they refer to."""
+"""Fields of runtime objects, by their type and the type of the target."""
 
 
 def assemble(
     recorded: PyHeapRecords, fold: Fold, counter: IrregularityCounter
 ) -> HeapGraph:
-    """Resolve all ids and make the graph; frees the columns.
+    """Resolve all ids and make the graph; the columns are freed.
 
     Raises:
-        MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
-            irregular.
+        MalformedDump: the sizes are larger than any memory, or, with ``--strict``,
+            anything is irregular.
     """
     objects, type_names, type_ids = _typed(recorded, counter)
     texts = _Texts(recorded)
@@ -188,7 +188,7 @@ def _typed(
 
 
 class _Texts:
-    """Texts of objects, as the file has them."""
+    """Texts of objects, as in the file."""
 
     def __init__(self, recorded: PyHeapRecords) -> None:
         self._object: Ints = recorded.columns.pop("text_object")
@@ -208,11 +208,11 @@ class _Texts:
     def values(
         self, kinds: Ints, type_names: Sequence[str], type_rows: Ints
     ) -> ObjectValues:
-        """What they say as values: texts, numbers, names.
+        """The texts as values: texts, numbers, names.
 
         Args:
             kinds: int32 (N,). Type of each object.
-            type_names: Of the types.
+            type_names: Names of the types.
             type_rows: int32. Rows of the objects that are types.
         """
         own = kinds[self._object]
@@ -313,7 +313,7 @@ def _qualify(type_names: list[str], rows: Ints, texts: _Texts) -> None:
 def _modules(
     objects: PythonObjects, values: ObjectValues, kinds: _Kinds
 ) -> tuple[list[Module], Ints]:
-    """All modules, and the rows of their dicts; they own these."""
+    """All modules, and the rows of the dicts that they own."""
     rows = np.flatnonzero(kinds.of("module"))
     is_dict = kinds.of("dict")
     names = values.pick(rows)
@@ -333,7 +333,7 @@ def _modules(
 def _without_modules(
     threads: list[Thread], objects: PythonObjects, spaces: Ints, fields: Fields
 ) -> list[Thread]:
-    """The stacks without what frames of modules have: their variables are roots."""
+    """The stacks without local variables of module frames, which are roots already."""
     told: set[tuple[str, int]] = set()
     for space in spaces.tolist():
         if space >= 0:
@@ -368,11 +368,11 @@ class _Kinds:
         self._objects, self._names = objects, type_names
 
     def of(self, name: str) -> Bools:
-        """Bool (N,): which objects are of the type of that name."""
+        """Bool (N,): which objects have the type with that name."""
         return is_of((name,), self._names)[self._objects.type]
 
     def _unnamed(self) -> Longs:
-        """int64: positions of references without a name to objects that are there."""
+        """int64: positions of nameless references to objects of the dump."""
         objects = self._objects
         return np.flatnonzero((objects.ref_field == NO_FIELD) & (objects.target >= 0))
 
@@ -380,9 +380,9 @@ class _Kinds:
         return np.searchsorted(self._objects.start, at, "right") - 1
 
     def find_owners(self) -> None:
-        """Leave those with a ``__dict__`` that refer to one dict without a name.
+        """Keep as owners only objects with a ``__dict__`` and one nameless dict.
 
-        A function refers to that of its module.
+        A function refers to the dict of its module.
         """
         objects = self._objects
         at = self._unnamed()
@@ -391,7 +391,7 @@ class _Kinds:
         objects.is_owner &= (many == 1) & ~self.of("function")
 
     def name_fields(self, fields: Fields) -> None:
-        """Name what objects of the runtime's own types refer to."""
+        """Name the references of objects of the runtime's own types."""
         objects = self._objects
         at = self._unnamed()
         source = objects.type[self._sources(at)]
@@ -419,7 +419,7 @@ class _Kinds:
         objects.ref_field[at[~is_closure]] = fields.row("__defaults__")
 
     def held_by_nothing(self, roots: PythonRoots, table: IdTable) -> Ids:
-        """uint64: ids of what neither object nor root holds; no numbers or texts."""
+        """uint64: ids of objects without referrer or root, except numbers and texts."""
         objects = self._objects
         is_held = is_of(ATOMS, self._names)[objects.type]
         is_held[objects.target[objects.target >= 0]] = True

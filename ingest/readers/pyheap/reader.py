@@ -44,7 +44,7 @@ _WITH_TEXTS = 1
 _MOST_OBJECTS = (1 << 31) - 2
 _MOST_WELL_KNOWN = 1000
 _MOST_FREQUENT = 1 << 15
-"""A name of an attribute is a negative number of 16 bits."""
+"""The most names: a name of an attribute is a negative 16-bit number."""
 _MOST_COMMON = 1 << 16
 _SMALLEST_WINDOW_BYTES = 1 << 16
 
@@ -75,7 +75,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 def _recorded(
     source: Source, counter: IrregularityCounter, progress: Progress
 ) -> PyHeapRecords:
-    """All of a file.
+    """Read the whole file.
 
     Raises:
         MalformedDump: it contradicts the format, or has no object.
@@ -181,7 +181,7 @@ class _Scanned:
             frequent.index("__dict__") if "__dict__" in frequent else -1,
             found.has_texts,
         )
-        # The same name may stand twice in a table that nobody has checked.
+        # An unchecked table may have a name twice.
         self._rows: dict[bytes, int] = {}
         self._frequent = np.array(
             [self._row(name.encode("utf-8", "replace")) for name in frequent], np.int32
@@ -195,8 +195,8 @@ class _Scanned:
         """Read up to ``claimed`` objects, and return how many there are.
 
         Raises:
-            MalformedDump: one contradicts the format.
-            TruncatedDump: there is none.
+            MalformedDump: an object contradicts the format.
+            TruncatedDump: there is no object.
         """
         buffers, room = buffers_for(0), 0
         counts, inner = np.zeros(LENGTH + 1, np.int64), np.zeros(LENGTH + 1, np.int64)
@@ -251,7 +251,7 @@ class _Scanned:
     def _name(
         self, buffers: ObjectBuffers, named: int, data: bytes | bytearray
     ) -> None:
-        """Put the rows of names into the fields of the references that have some."""
+        """Enter the rows of names as fields of the named references."""
         by, sizes = buffers.named_by[:named], buffers.named_bytes[:named]
         rows = np.empty(named, np.int32)
         is_frequent = by >= 0
@@ -265,14 +265,14 @@ class _Scanned:
         buffers.ref_field[buffers.named_ref[:named]] = rows
 
     def finish(self) -> None:
-        """Hand over the columns, and the names that they refer to."""
+        """Return the columns, and the names that they refer to."""
         taken = {name: column.taken() for name, column in self._columns.items()}
         self._found.columns = taken
         self._found.names = [name.decode("utf-8", "replace") for name in self._rows]
 
 
 def _take_end(feed: Feed, found: PyHeapRecords, counter: IrregularityCounter) -> None:
-    """The names of types, and the end of the file.
+    """Read the names of types, and the end of the file.
 
     Raises:
         MalformedDump: the file does not end as it must.

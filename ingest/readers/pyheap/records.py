@@ -1,4 +1,4 @@
-"""What a PyHeap file records."""
+"""The content of a PyHeap file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PyHeapRecords:
-    """What a file records.
+    """The content of a file.
 
     Attributes:
-        created: When it was written.
+        created: Time at which it was written.
         has_texts: Whether objects have texts.
         well_known: Ids of types by their names.
-        threads: Their stacks, innermost frame first.
+        threads: Threads with their stacks, innermost frame first.
         columns: As in `ingest.readers.pyheap.scan.ObjectBuffers`, of all objects;
             ``ref_field`` has the rows of names.
-        names: Of attributes.
+        names: Names of attributes.
         types: Names of types by their ids.
     """
 

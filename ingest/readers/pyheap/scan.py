@@ -2,9 +2,9 @@
 
 One call parses the complete objects of a window.
 
-The attributes of an object are those that ``dir`` tells, most of which are its class's.
-So a reference gets the name of the first attribute that has its object as its value.
-Names with two underscores before them are nearly all of classes, and give none.
+The attributes of an object are those that ``dir`` lists, most of them its class's. So a
+reference gets the name of the first attribute whose value is its target. Names that
+begin with two underscores nearly all belong to classes, and are not used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FAULTS = (
 _NAME, _COUNT = range(1, len(FAULTS))
 
 WELL_KNOWN = ("dict", "list", "tuple", "set", "str", "int", "float", "bool")
-"""Types whose objects are told apart while they are read, in this order."""
+"""Types whose objects are recognised while they are read, in this order."""
 
 _DICT, _LIST, _TUPLE, _SET, _STR = range(5)
 
@@ -38,8 +38,8 @@ OBJECTS, REFERENCES, NAMED, TEXTS, BYTES, FAULT, PLACE, LENGTH = range(8)
 _LEAST_RECORD_BYTES = 24
 _MAX_COUNT = (1 << 31) - 2
 _MOST_NAMED = 64
-"""References of an object, up to which they are looked for among its attributes: else
-a file could have the time be the square of its size."""
+"""The most references of an object that are compared with its attributes; otherwise the
+time could be the square of a file's size."""
 
 STORED_BYTES = 256
 """The most bytes stored of a text."""
@@ -57,13 +57,13 @@ class ObjectBuffers(NamedTuple):
         type_id: uint64.
         size_bytes: int64.
         length: int64; -1 for objects that are no collections.
-        has_dict: bool. Whether it has an attribute ``__dict__``.
+        has_dict: bool. Whether the object has an attribute ``__dict__``.
         ref_count: int32.
         ref_id: uint64.
         ref_field: int32. As in `ingest.readers.cpython.objects`.
         named_ref: int64. References that have a name.
-        named_by: int64. That name: a row of the frequent ones, or -1 - the byte of the
-            window at which it begins.
+        named_by: int64. The name: a row of the frequent names, or -1 - the byte of the
+            window at which the name begins.
         named_bytes: int64. Its length, in the second case.
         text_object: int32. Rows of objects that have a text.
         text_end: int64. Where each ends in ``content``.
@@ -87,7 +87,7 @@ class ObjectBuffers(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a file tells of all objects.
+    """Facts of a file about all objects.
 
     Attributes:
         well_known: uint64 (8,). Ids of the types of `WELL_KNOWN`; 0 for none.
@@ -127,11 +127,13 @@ def buffers_for(size: int) -> ObjectBuffers:
 
 @kernel
 def _u16(data: Bytes, p: int) -> int:
+    """The big-endian number of 2 bytes at ``p``."""
     return int((np.int64(data[p]) << 8) | np.int64(data[p + 1]))
 
 
 @kernel
 def _u32(data: Bytes, p: int) -> int:
+    """The big-endian number of 4 bytes at ``p``, as int64."""
     return int(np.int64(uint32(data, p)))
 
 
@@ -145,7 +147,7 @@ def _elements(
     stored: int,
     counts: Longs,
 ) -> int:
-    """Parse the content of a collection; returns where it ends, or `_CUT`."""
+    """Parse the content of a collection; return where it ends, or `_CUT`."""
     if p + 4 > end:
         return _CUT
     many = _u32(data, p)
@@ -174,7 +176,7 @@ def _elements(
 def _others(
     data: Bytes, p: int, end: int, buffers: ObjectBuffers, stored: int, counts: Longs
 ) -> int:
-    """Parse further references, added to those of ``counts``; like `_elements`."""
+    """Parse further references, and add them to ``counts``; like `_elements`."""
     if p + 4 > end:
         return _CUT
     many = _u32(data, p)
@@ -206,8 +208,8 @@ def _attributes(
     """Parse the attributes of an object, and name references from ``first`` on.
 
     Returns:
-        Where they end, or `_CUT`. ``counts`` has whether there is a ``__dict__``
-        (`OBJECTS`), and the number of names (`NAMED`).
+        Where the attributes end, or `_CUT`. ``counts`` has whether there is a
+        ``__dict__`` (`OBJECTS`), and the number of names (`NAMED`).
     """
     if p + 4 > end:
         return _CUT
@@ -272,11 +274,11 @@ def _text(
     stored: int,
     counts: Longs,
 ) -> int:
-    """Parse the text of an object, and store it if it may tell something.
+    """Parse the text of an object, and store it if it may be useful.
 
     Returns:
-        Where it ends, or `_CUT`. ``counts`` has whether it is stored (`TEXTS`), and
-        where that ends (`BYTES`).
+        Where the text ends, or `_CUT`. ``counts`` has whether it is stored (`TEXTS`),
+        and where the stored text ends (`BYTES`).
     """
     counts[TEXTS] = 0
     if p + 2 > end:
@@ -302,7 +304,7 @@ def _text(
 
 @kernel
 def _kind(type_id: Number, well_known: Ids) -> int:
-    """The row of `WELL_KNOWN` that a type is, or -1."""
+    """The row of a type in `WELL_KNOWN`, or -1."""
     for i in range(len(well_known)):
         if well_known[i] == type_id and type_id != 0:
             return i
@@ -324,10 +326,10 @@ def _object(
     Args:
         data: The window.
         at: Where it starts.
-        told: What the file tells of all objects.
+        told: Facts of the file about all objects.
         kind: Its type: a row of `WELL_KNOWN`, or -1.
-        buffers: Where it is written to.
-        done: Rows of each kind that are written.
+        buffers: Columns to write to.
+        done: Rows of each kind written so far.
         counts: Filled with those of the object (references) and those after it (names,
             bytes), whether it has a text and a ``__dict__`` (`OBJECTS`), its length
             (`LENGTH`), and a fault with its place.
@@ -376,7 +378,7 @@ def scan(
         data: The window.
         begin: Where the first object starts.
         objects_left: How many there may still be.
-        told: What the file tells of all objects.
+        told: Facts of the file about all objects.
         buffers: `buffers_for` this window.
         counts: int64 (8,): rows of each kind written, the fault met, an index of
             `FAULTS`, and its place; all zero when called.

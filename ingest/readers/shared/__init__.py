@@ -1,1 +1,1 @@
-"""What any format may use."""
+"""Modules that any format may use."""

@@ -1,7 +1,7 @@
 """Kernels for unsigned big-endian numbers.
 
-They are written so that the compiler makes one instruction of each: for a place with a
-sign it would ask at each byte whether that is negative.
+They are written so that the compiler turns each into one instruction. For a signed
+place it would check at each byte whether the place is negative.
 """
 
 from __future__ import annotations

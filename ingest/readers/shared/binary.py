@@ -21,14 +21,14 @@ LONGEST_ULEB_BYTES = 10
 
 U8, I16, I32, I64 = Struct("<B"), Struct("<h"), Struct("<i"), Struct("<q")
 U16, U32, U64, F32 = Struct("<H"), Struct("<I"), Struct("<Q"), Struct("<f")
-"""Numbers of a fixed size, little-endian, aligned to nothing."""
+"""Numbers of a fixed size, little-endian, not aligned."""
 
 
 def utf16z(data: bytes, begin: int) -> tuple[str, int]:
-    """The UTF-16 text from ``begin`` up to its zero, and where that ends.
+    """The UTF-16 text from ``begin`` up to its zero, and where it ends.
 
     Raises:
-        ValueError: there is no zero.
+        ValueError: the text has no zero.
     """
     end = data.index(b"\0\0", begin)
     while (end - begin) % 2:
@@ -42,7 +42,7 @@ class Feed:
     Attributes:
         data: The bytes of the window.
         position: The next byte to read, in ``data``.
-        name: Of the dump, for messages.
+        name: Name of the dump, for messages.
     """
 
     def __init__(self, chunks: Iterable[bytes], name: str) -> None:
@@ -56,11 +56,11 @@ class Feed:
     def of_complete(cls, chunks: Iterable[bytes], name: str, begin: int = 0) -> Feed:
         """A window on a complete dump, in which ``position`` may be set anywhere.
 
-        Or on a complete part of it, which begins at byte ``begin``.
+        Or on a complete part of a dump that begins at byte ``begin``.
         """
         feed = cls((), name)
         data = bytearray()
-        for chunk in chunks:  # not joined: that would hold them twice
+        for chunk in chunks:  # not joined, since that would hold them twice
             data += chunk
         feed.data, feed._passed = data, begin
         return feed
@@ -74,11 +74,11 @@ class Feed:
         """Drop the bytes that were read, and append more to the window.
 
         Args:
-            least: How many bytes; reading stops once they are there. Without it the
+            least: Number of bytes to append at least. Without it, the size of the
                 window doubles.
 
         Returns:
-            Whether there were any.
+            Whether any bytes were left.
         """
         parts = [self.data[self.position :]]
         wanted, got = least or len(parts[0]) + 1, 0
@@ -109,7 +109,7 @@ class Feed:
         return bytes(self.data[begin : self.position])
 
     def up_to(self, size: int) -> bytes:
-        """The next ``size`` bytes; fewer where the file ends before."""
+        """The next ``size`` bytes; fewer if the file ends before."""
         missing = size - len(self.data) + self.position
         if missing > 0:
             self.grow(missing)
@@ -142,7 +142,7 @@ class Feed:
     def keep_only(self, begin: int, count: int) -> NDArray[Any]:
         """uint64 (count,): the numbers at ``begin``; the rest of the window is freed.
 
-        Only of a `whole` dump, while no array of it is in use.
+        Only for a window of `of_complete`, while no array of it is in use.
         """
         import numpy as np
 
@@ -155,7 +155,7 @@ class Feed:
         return np.frombuffer(data, "<u8")
 
     def number(self, layout: Struct) -> int:
-        """The next number, of a layout that has one.
+        """The next number, for a layout with only one.
 
         Raises:
             TruncatedDump: the file ends in it.
@@ -167,7 +167,7 @@ class Feed:
         """The next int32, which counts something and so is not negative.
 
         Raises:
-            MalformedDump: it is.
+            MalformedDump: it is negative.
             TruncatedDump: the file ends in it.
         """
         value = self.number(I32)
@@ -179,7 +179,7 @@ class Feed:
         """The next unsigned LEB128 number, below 2^64.
 
         Raises:
-            MalformedDump: it is longer than that.
+            MalformedDump: it is larger.
             TruncatedDump: the file ends in it.
         """
         value = 0
@@ -218,7 +218,7 @@ class Feed:
         """Read on to the end of the file.
 
         Returns:
-            How many bytes there were.
+            Number of bytes read.
         """
         left = len(self.data) - self.position
         return left + sum(map(len, self._chunks))

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     Numbers = NDArray[Any]
 
 MAX_SIZE_BYTES = (1 << 47) - 1
-"""More than any process can address; a larger size is a fault of the file."""
+"""Larger than any address space; a larger size is a fault of the file."""
 
 _MANY_PIECES = 32
-"""From this number on, one column is joined beside another one, into a file."""
+"""With at least so many rows, two columns are joined at a time, into files."""
 
 _LARGEST_SUM = 2.0**62
-"""Leaves a margin for sums of sizes in 64 bits, however they are rounded."""
+"""Limit of the sum of sizes in 64 bits, with a margin for rounding."""
 
 
 class InteriorRoots(Enum):
@@ -43,21 +43,21 @@ class InteriorRoots(Enum):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ObjectColumns:
-    """N objects as a dump records them, and their E references: all, or one piece.
+    """N objects as a dump records them, with E references: all, or one piece.
 
     Attributes:
-        id: uint64 or uint32 (N,). What references name them by. In dumps that name
-            objects by row number: their addresses, or ``None`` for that number.
+        id: uint64 or uint32 (N,). Id by which references name the object. If a dump
+            names objects by row number: the address, or ``None`` for the row number.
         type_id: integer (N,). Looked up in a `TypeTable`.
         size_bytes: int64 (N,).
         ref_count: int32 (N,).
         ref_id: Arrays with E ids in all, in the order of the objects.
         null_count: unsigned integer (N,). Null references, which are not in E;
             ``None`` for none.
-        ref_field: int32 (E,), as in the graph; ``None`` where none is recorded.
-        ref_kind: uint8 (E,), as in the graph; ``None`` where all are strong.
-        scope: int32 (N,). The section of the file that the ids are unique in;
-            ``None`` in formats with one.
+        ref_field: int32 (E,), as in the graph; ``None`` if none is recorded.
+        ref_kind: uint8 (E,), as in the graph; ``None`` if all are strong.
+        scope: int32 (N,). Section of the file in which the id is unique; ``None`` in
+            formats with only one section.
         line: uint32 (N,). Line of each object; ``None`` in binary formats.
         further: Other columns of the graph by name, each with its value for
             placeholders: ``{"length": (length, -1)}``.
@@ -84,7 +84,7 @@ class ObjectColumns:
 
         Args:
             pieces: The pieces.
-            spill: Where ids, sizes and lines are; see `GrowingColumn`.
+            spill: Folder for ids, sizes and lines; see `GrowingColumn`.
         """
         if len(pieces) == 1:
             return pieces.pop()
@@ -96,11 +96,11 @@ class ObjectColumns:
 
         def joint(name: str, spill: str = NEVER) -> Any:  # noqa: ANN401
             column = taken(pieces, name, spill)
-            trim()  # threads have made the pieces, in small arrays
+            trim()  # frees the small arrays in which threads made the pieces
             return column
 
         def both(name: str, other: str) -> tuple[Any, Any]:
-            # In memory, two would be there twice at a time.
+            # In memory, two columns at a time would be held twice.
             if spill == NEVER or len(pieces) < _MANY_PIECES:
                 return joint(name, spill), joint(other)
             with beside(lambda: joint(name, spill)) as joined:
@@ -135,7 +135,7 @@ class ObjectColumns:
         return found
 
     def keep(self, kept: Bools) -> None:
-        """Drop the other objects, with their references."""
+        """Keep only these objects, with their references."""
         references = np.repeat(kept, self.ref_count)
         self.ref_id = [np.concatenate(self.ref_id)[references]]
         for name in ("ref_field", "ref_kind"):
@@ -155,20 +155,20 @@ class RootColumns:
     """R roots as a dump records them; none is null.
 
     Attributes:
-        id: integer (R,). The object that each holds.
+        id: integer (R,). Id of the object that the root holds.
         kind: uint8 (R,). As in the graph.
         flags: uint8 (R,). As in the graph.
-        type: int32 (R,), as in the graph; ``None`` where none is recorded.
+        type: int32 (R,), as in the graph; ``None`` if none is recorded.
         field: int32 (R,). Likewise.
         owner: int32 (R,). Likewise.
         frame: int32 (R,). Likewise.
         scope: int32 (R,). Section of the file; ``None`` in formats with one.
         line: integer (R,). Line of each; ``None`` in binary formats.
-        is_location: bool (R,). Where true, the id may be the address of the root
-            itself: then a root without an object is dropped. ``None`` for nowhere.
+        is_location: bool (R,). Whether the id may be the address of the root itself; a
+            root without an object is then dropped. ``None`` if it never is.
         interior: Which roots may point into the middle of an object.
-        counts_missing: Whether a root of an object that is not in the dump is an
-            irregularity.
+        counts_missing: Whether a root is an irregularity if its object is not in the
+            dump.
     """
 
     id: NDArray[Any]
@@ -185,7 +185,7 @@ class RootColumns:
     counts_missing: bool = True
 
     def extend(self, more: int, kind: int) -> None:
-        """Add ``more`` roots of a kind, of which nothing else is known."""
+        """Add ``more`` roots of a kind; the other columns get "unknown"."""
         values = {"kind": kind, "flags": 0, "type": NO_TYPE, "field": NO_FIELD,
             "owner": -1, "frame": -1}  # fmt: skip
         for name, value in values.items():
@@ -193,7 +193,7 @@ class RootColumns:
                 setattr(self, name, extended(column, more, value))
 
     def keep(self, kept: Bools) -> None:
-        """Drop the other roots."""
+        """Keep only these roots."""
         if kept.all():
             return
         for known in fields(self):
@@ -204,14 +204,14 @@ class RootColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folding:
-    """Which objects of a dump are left out of the graph, and how.
+    """The objects of a dump that are left out of the graph.
 
     Attributes:
         stays: bool (N,). False for objects that are folded.
         placeholder: bool (N,). Objects that the dump itself records as missing;
-            ``None`` for none.
-        null_row: The object that stands for null, which is folded; -1 for none.
-        makes_roots: Whether each root was a reference of a folded object.
+            ``None`` if there are none.
+        null_row: Row of the object that stands for null and is folded; -1 for none.
+        makes_roots: Whether every root was a reference of a folded object.
     """
 
     stays: Bools
@@ -227,8 +227,8 @@ class GrowingColumn:
     the system moves a large array to a larger place without copying it.
 
     Args:
-        dtype: Of the column; rows of a wider one change it.
-        spill: Where it is kept once it is large; see `array_files.folder_for`.
+        dtype: Type of the column; rows of a wider type change it.
+        spill: Folder for the column once it is large; see `array_files.folder_for`.
     """
 
     def __init__(self, dtype: np.dtype[Any] | str, spill: str = NEVER) -> None:
@@ -261,7 +261,7 @@ class GrowingColumn:
         self._count = end
 
     def _move_to_file(self) -> None:
-        """Have a large column in a file, if that is wanted and possible."""
+        """Move a large column to a file, if that is wanted and possible."""
         folder = array_files.folder_for(self._spill, self._rows)
         if folder is None:
             return
@@ -298,8 +298,8 @@ def taken(
 
     Args:
         pieces: Objects with an attribute ``name``, an array or ``None``.
-        name: Of the column.
-        spill: Where it is kept if it is large; see `GrowingColumn`.
+        name: Name of the column.
+        spill: Folder for the column if it is large; see `GrowingColumn`.
     """
     arrays = [getattr(piece, name) for piece in pieces]
     for piece in pieces:
@@ -338,7 +338,7 @@ def check_sum(size_bytes: NDArray[Any], path: str) -> None:
 
 
 def starts_of(counts: Ints, dtype: DTypeLike = np.int64) -> NDArray[Any]:
-    """(N + 1,): where the rows of each of N objects begin, and the end of all."""
+    """(N + 1,): where the rows of each of N objects begin, then the end of all."""
     starts = np.zeros(len(counts) + 1, dtype)
     starts[1:] = counts
     # In place: `cumsum` would copy counts of another type, or add in one.
@@ -353,7 +353,7 @@ def extended(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
 
 
 def grown(column: NDArray[Any], more: int, value: int) -> NDArray[Any]:
-    """As `extended`, for a column that nothing else has: it is not copied."""
+    """As `extended`, for a column without other users, which is not copied."""
     if not more or column.base is not None or not column.flags.owndata:
         return extended(column, more, value)
     column.resize(len(column) + more, refcheck=False)

@@ -1,7 +1,7 @@
-"""Texts that are stored in part: what is left out is told by a digest of all of it.
+"""Texts stored in part, followed by a digest of the whole text.
 
-The first characters of such a text are followed by `MARK` and a digest, so that texts
-that begin alike are equal only if they are.
+`MARK` and the digest follow the first characters of such a text. So texts with the same
+beginning are equal only if the whole texts are.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def write_mark(digest: Bytes, begin: Number, out: Bytes, at: Number, unit: int) 
 
     Args:
         digest: A column with stored digests.
-        begin: Where that of the text is.
+        begin: Position of the text's digest.
         out: uint8. Gets the mark, in Latin-1 or UTF-16-LE.
-        at: Where it begins.
+        at: Position of the mark.
         unit: Bytes of a character, 1 or 2.
     """
     place = at

@@ -1,13 +1,13 @@
 """Row numbers of the ids of a dump: sparse ids (addresses), or dense ones.
 
-Collectors that walk the heap write addresses that ascend, or some sequences of those,
-with little between them but a few gaps. They are found by a bit for each address that
-an object can have, in words of 64; each word knows the row of its first one. There are
-words for those pages of the address space that have an object. All others are hashed.
+Collectors that walk the heap write addresses that ascend, or a few such sequences, with
+few gaps in between. A bit for each possible address of an object finds such ids, in
+words of 64 bits; each word has the row of its first id. Pages of the address space
+without objects have no words. All other ids are hashed.
 
-Ids may be scoped to a section of the file (an application domain): then the same id
-in two sections names two things. An id that its own section lacks is looked up in the
-other ones, where the first match counts.
+Ids may be scoped to a section of the file (an application domain): then the same id in
+two sections names two things. An id that is missing in its own section is looked up in
+the others, where the first match counts.
 
 Source: the bits and their ranks are those of Jacobson, Space-efficient Static Trees and
 Graphs (1989).
@@ -31,25 +31,29 @@ if TYPE_CHECKING:
     from ingest.readers.shared.columns import Folding
 
 ABSENT, NULL, FOLDED = -1, -2, -3
-"""In place of a row: no object has the id, it is null, its object is left out."""
+"""Instead of a row: no object has the id; it is null; its object is left out."""
 
 _MIXED = 1 << 40
-"""In place of the first row of a word: its rows do not follow one another."""
+"""Instead of the first row of a word: the rows of its ids are not consecutive."""
 
 _MOST_MIXED = 8
-"""Ids are hashed if more than one of so many is in such a word."""
+"""Ids are hashed if more than one in so many is in such a word."""
 
 _PAGES = 1 << 10
-"""At most, or one for so many ids as `_IDS_PER_PAGE` where that is more."""
+"""The most pages, or one for each `_IDS_PER_PAGE` ids if that is more."""
 
 _IDS_PER_PAGE = 8
 
 _MANY_KEYS = 1 << 20
-"""From this number on, keys are looked up on two processors."""
+"""With at least so many keys, two processors look them up."""
 
 
 @kernel
 def _slot(key: Number, scope: Number, seed: Number, mask: int) -> Number:
+    """The first slot, int64, of uint64 ``key`` in ``scope``; ``mask`` is 2^k - 1.
+
+    The constants mix the bits so that neighbouring keys get distant slots.
+    """
     mixed = np.uint64(key) ^ np.uint64(seed)
     mixed += np.uint64(scope) * np.uint64(0xD6E8FEB86659FD93)
     mixed ^= mixed >> np.uint64(32)
@@ -71,10 +75,10 @@ def _ones(word: Number) -> Number:
 
 @kernel
 def _range(ids: Ids, found: Ids) -> Number:
-    """The least id, the highest, and the bits in which some differ, in ``found``.
+    """Write the least id, the highest, and the bits in which ids differ to ``found``.
 
     Returns:
-        How many are not above the one before.
+        How many ids are not higher than the one before.
     """
     low = high = np.uint64(ids[0])
     differing = np.uint64(0)
@@ -92,16 +96,16 @@ def _range(ids: Ids, found: Ids) -> Number:
 
 @kernel
 def _number_pages(ids: Ids, low: Number, shift: Number, pages: Ints) -> int:
-    """Number the pages that have an id, from 0 on; ``pages``, initially -1.
+    """Number the pages that have an id from 0 on, in ``pages``, initially -1.
 
     Args:
         ids: The ids.
-        low: The least one.
-        shift: The bits of an id within a page.
+        low: The least id.
+        shift: Number of an id's bits within a page.
         pages: Filled.
 
     Returns:
-        How many there are.
+        How many pages have an id.
     """
     for row in range(len(ids)):
         pages[(np.uint64(ids[row]) - low) >> shift] = 0
@@ -115,7 +119,7 @@ def _number_pages(ids: Ids, low: Number, shift: Number, pages: Ints) -> int:
 
 @kernel
 def _word_of(place: Number, pages: Ints, page_bits: Number) -> Number:
-    """Where the word of a bit is; negative if its page has none."""
+    """The position of the word of a bit; negative if its page has no words."""
     page = np.int64(pages[np.int64(place >> page_bits)])
     within = place & ((np.uint64(1) << page_bits) - np.uint64(1))
     return ((page << np.int64(page_bits)) + np.int64(within)) >> 6 << 1
@@ -128,7 +132,7 @@ def _fill_words(
     """Set the bit of each id, and the first row of each word or `_MIXED`.
 
     Returns:
-        How many ids are in mixed words at most; -1 where an id repeats.
+        The most ids that can be in mixed words; -1 if an id repeats.
     """
     mixed = 0
     one = np.uint64(1)
@@ -177,9 +181,9 @@ def _list_mixed(
 def _fill_hashed(
     ids: Ids, scopes: Ints, seed: Number, table: Ints, duplicate_of: Ints
 ) -> int:
-    """Enter all rows; returns how many repeat the id of an earlier one.
+    """Enter all rows; return how many repeat the id of an earlier row.
 
-    ``duplicate_of``, unless it is empty, gets the earlier row for those.
+    ``duplicate_of``, unless empty, gets the earlier row for these.
     """
     mask = len(table) - 1
     scoped = len(scopes) > 0
@@ -256,7 +260,7 @@ def _find_hashed(
     wanted: Ints,
     found: Ints,
 ) -> int:
-    """Rows of ``keys``, `ABSENT` for none; returns how many are absent."""
+    """Find the rows of ``keys``, `ABSENT` for none; return how many are absent."""
     absent = 0
     row: Number
     mask = len(table) - 1
@@ -280,17 +284,17 @@ def _find_hashed(
 class IdTable:
     """Rows of sparse ids; several threads may look up at once.
 
-    The hash is seeded at random, so that no dump can be built to make it slow.
-    Memory: at most 16 bytes an id, and less than 1 where there is little between them;
-    12 more for those out of order. Where they are hashed, 8 to 16.
+    The hash is seeded at random, so that no dump can be built to make it slow. Memory:
+    at most 16 bytes an id, less than 1 if gaps are few; 12 more for ids out of order.
+    Hashed ids take 8 to 16 bytes.
 
     Args:
         ids: uint64 or uint32 (N,). The ids, row by row.
         scopes: int32 (N,). The section of each row; ``None`` for one section.
 
     Attributes:
-        duplicate_of: int32 (N,). Row of the first entry with the same id and
-            section, -1 for the first itself; empty where no id repeats.
+        duplicate_of: int32 (N,). Row of the first entry with the same id and section;
+            -1 for that entry itself; empty if no id repeats.
         ascends: Whether the ids ascend.
     """
 
@@ -316,9 +320,9 @@ class IdTable:
             self._fill()
 
     def _enter_words(self, ids: NDArray[Any], bounds: Ids) -> bool:
-        """Enter ids by their bits; returns whether that is possible and worth it."""
+        """Enter ids by their bits; return whether that was possible and worth it."""
         low, high, differing = bounds.tolist()
-        # The lowest bit in which any two differ: objects are aligned.
+        # The lowest bit in which ids differ, since objects are aligned.
         shift = max((differing & -differing).bit_length() - 1, 0)
         last = (high - low) >> shift
         for most in (_PAGES, max(_PAGES, len(ids) // _IDS_PER_PAGE)):
@@ -362,17 +366,17 @@ class IdTable:
         scopes: Ints | None = None,
         found: Ints | None = None,
     ) -> tuple[Ints, Ints]:
-        """Rows of ``keys``, and which of them another section has.
+        """Rows of ``keys``, and which of these are in another section.
 
         Args:
-            keys: Of the ids' dtype (K,).
+            keys: (K,), of the ids' dtype.
             scopes: int32 (K,). The section that each key is used in; needed iff
                 the table is scoped.
-            found: int32 (K,). Filled and returned; without it a new array is.
+            found: int32 (K,). Filled and returned; a new array if ``None``.
 
         Returns:
-            int32 (K,) rows, `ABSENT` where nothing has the id; and int32 positions
-            in ``keys`` of those found in another section only.
+            int32 (K,) rows, `ABSENT` if nothing has the id; and int32 positions in
+            ``keys`` of those found only in another section.
         """
         none = np.empty(0, np.int32)
         rows = np.empty(len(keys), np.int32) if found is None else found

@@ -1,4 +1,4 @@
-"""Faults of a dump: counted by kind, or with ``--strict`` refused."""
+"""Faults of a dump, counted by kind, or refused with ``--strict``."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class IrregularityCounter:
 
     Attributes:
         name: Name of the dump, for messages.
-        file_bytes: How many bytes were read of it, decompressed; ``None`` if that is
-            not counted.
+        file_bytes: How many decompressed bytes of the dump were read; ``None`` if not
+            counted.
     """
 
     def __init__(self, *, strict: bool, name: str) -> None:
@@ -39,7 +39,7 @@ class IrregularityCounter:
         self._found: dict[str, tuple[int, int, int | None]] = {}
 
     def add(self, kind: str, count: int, line: int, offset: int | None) -> None:
-        """Count ``kind``; of several calls the earliest place is reported.
+        """Count ``kind``; the earliest place of all calls is reported.
 
         Args:
             kind: Name of the irregularity, snake_case.
@@ -57,16 +57,16 @@ class IrregularityCounter:
             self._found[kind] = (count, line, offset)
 
     def add_unread(self, count: int, offset: int | None) -> None:
-        """Count bytes that were skipped because they are no records.
+        """Count bytes that were skipped because they are not records.
 
         Args:
-            count: How many.
+            count: How many bytes.
             offset: Where they begin.
         """
         self.add(UNREAD_BYTES, count, 0, offset)
 
     def copy(self) -> IrregularityCounter:
-        """The same so far, to be continued for one of several dumps."""
+        """A copy, to be continued for one of several dumps."""
         other = IrregularityCounter(strict=self._strict, name=self.name)
         other._found, other.file_bytes = dict(self._found), self.file_bytes
         return other
@@ -92,10 +92,10 @@ class IrregularityCounter:
             self.add_lines(kind, lines[rows])
 
     def check_end(self) -> None:
-        """Refuse a file that ends too early; anything else irregular may be in it.
+        """Refuse a file that ends too early; accept other irregularities.
 
         Raises:
-            TruncatedDump: it does.
+            TruncatedDump: it ends too early.
         """
         for kind, (_, line, offset) in self._found.items():
             if kind.startswith(CUT):
@@ -110,11 +110,11 @@ class IrregularityCounter:
         """All irregularities, the earliest first.
 
         Raises:
-            MalformedDump, TruncatedDump: with ``strict``, for the earliest.
+            MalformedDump, TruncatedDump: with ``strict``, for the earliest one.
         """
         found = sorted(
             self._found.items(),
-            # Kinds without a place follow from the others.
+            # Kinds without a place are consequences of the others.
             key=lambda item: (
                 not item[1][1] and item[1][2] is None,
                 item[1][1],

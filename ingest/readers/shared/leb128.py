@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ingest.arrays.compiled import Bytes, Number
 
 CUT, LONG = -1, -2
-"""In place of a number's end: the bytes end within it, or it exceeds 64 bits."""
+"""Instead of a number's end: the bytes end within it, or it exceeds 64 bits."""
 
 
 @kernel

@@ -17,7 +17,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def to_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same text without a byte order mark; UTF-16 (with its mark) as UTF-8.
+    """The text without a byte order mark; UTF-16 (with its mark) becomes UTF-8.
 
     Bytes of other encodings pass as they are: see `decode`.
     """
@@ -39,11 +39,11 @@ def complete_lines(
 ) -> Iterator[bytes]:
     """The same bytes, cut only after line ends; the last piece may lack one.
 
-    Zeros, which no text has, are a hole in the file, however few lines they are.
+    Zeros, which no text contains, are a hole in the file.
 
     Args:
         chunks: The text.
-        counter: Counts its bytes, and those of holes.
+        counter: Counts the bytes of the text, and of holes.
 
     Raises:
         MalformedDump: a line of more than `LONGEST_LINE_BYTES`.
@@ -57,7 +57,7 @@ def complete_lines(
         begin += len(chunk)
         cut = chunk.rfind(b"\n") + 1
         if not cut and len(chunk) > 1:
-            # Old Macintosh line ends; the last byte may be half of a CR LF.
+            # Line ends are those of old Macintoshes; the last byte may be half a CR LF.
             cut = chunk.rfind(b"\r", 0, len(chunk) - 1) + 1
         if cut:
             yield b"".join([*carry, chunk[:cut]]) if carry else chunk[:cut]

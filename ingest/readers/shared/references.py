@@ -21,10 +21,10 @@ class AddedReferences(NamedTuple):
 
     Attributes:
         owner: int32 (A,). Rows of the objects that refer.
-        target: int32 (A,). Rows of those that are referred to.
+        target: int32 (A,). Rows of the objects to which they refer.
         field: int32 (A,). As in the graph.
-        is_first: bool (A,). Whether each is inserted before or after the owner's
-            recorded references.
+        is_first: bool (A,). Whether the reference is inserted before, not after, the
+            owner's recorded references.
     """
 
     owner: Ints
@@ -38,8 +38,8 @@ class References:
     """References between objects as compressed rows; see `HeapGraph`.
 
     Attributes:
-        start: int32 or int64 (N + 1,), with room for what is added.
-        target: int32 (E,). Rows, or negative for those to drop.
+        start: int32 or int64 (N + 1,), wide enough for what is added.
+        target: int32 (E,). Rows; negative for references to drop.
         field: int32 (E,), or ``None``.
         kind: uint8 (E,), or ``None``.
     """
@@ -64,7 +64,7 @@ class References:
         self.start[1:] += np.cumsum(more).astype(self.start.dtype)
 
     def drop(self, stays: Bools | None) -> int:
-        """Drop the references with a negative target, and those of other objects.
+        """Drop references with a negative target, and those of folded objects.
 
         Args:
             stays: bool (N,). Objects that stay; ``None`` for all.
@@ -94,7 +94,7 @@ class References:
 def _compact(
     start: Starts, target: Ints, field: Ints, kind: Bytes, stays: Bools
 ) -> int:
-    """Drop references in place; see `References.drop`. Empty columns are absent."""
+    """Drop references in place; see `References.drop`. Absent columns are empty."""
     nulls = 0
     row = 0
     stored = 0

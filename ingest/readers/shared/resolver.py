@@ -5,12 +5,11 @@ id. Ids are addresses or other sparse numbers of 32 or 64 bits, or row numbers; 
 are unique in the file, or within sections of it. The resolver
 
 - drops objects that repeat an id, and counts them;
-- finds the object of each reference and root, a block of references a thread, and
+- finds the object of each reference and root, a block of references per thread, and
   frees the ids block by block;
 - makes placeholders for objects that are referenced but not in the dump;
-- finds objects that roots point into the middle of, and drops roots of which only
-  the location is recorded;
-- drops null references, folded objects and their references, and counts them.
+- finds the objects into whose middle roots point, and drops roots of which only the
+  location is recorded;
 
 A reader in its shortest form::
 
@@ -19,8 +18,8 @@ A reader in its shortest form::
     heap = HeapResolver([ObjectColumns(...)], types, counter)
     return heap.graph(RootColumns(...), format_name=NAME)
 
-Memory: at the peak at most 44 bytes an object and 13 a reference, where a reader
-holds 36 and 8.
+Memory: at the peak at most 44 bytes an object and 13 a reference; a reader alone holds
+36 and 8.
 """
 
 from __future__ import annotations
@@ -84,20 +83,20 @@ class HeapResolver:
 
     Args:
         pieces: The objects in order; the list is emptied, its arrays are freed.
-        types: Types by id; what the objects need is added.
+        types: Types by id; types that objects need are added.
         counter: Counts what is irregular.
-        scoped: Whether ids are unique within sections of the file only.
-        by_row_number: Where references name objects by row number, the number of
-            the first one; smaller numbers are null. ``None`` where they name ids:
-            then an id 0 that no object has is null.
+        scoped: Whether ids are unique only within sections of the file.
+        by_row_number: If references name objects by row number, the number of the first
+            one; smaller numbers are null. ``None`` if they use ids; then an id 0 that
+            no object has is null.
         folding: Objects to leave out, in dumps that name objects by row number.
-        allow_identical_repeats: Count an object that repeats an id only if it
-            differs from the first one, as ``conflicting_object``; else all are
-            counted, as ``repeated_object``. All are dropped.
-        spill: Where columns that few steps read are kept; see `GrowingColumn`.
+        allow_identical_repeats: Count an object that repeats an id only if it differs
+            from the first one, as ``conflicting_object``. Otherwise count every one, as
+            ``repeated_object``. All of them are dropped.
+        spill: Folder for columns that few steps read; see `GrowingColumn`.
 
     Raises:
-        MalformedDump: the sizes overflow any memory.
+        MalformedDump: the sizes are larger than any memory.
     """
 
     def __init__(
@@ -138,14 +137,14 @@ class HeapResolver:
             self._recorded_missing = self._table.placeholder_count
 
     def find(self, ids: NDArray[Any]) -> Ints:
-        """int32: the row of each id, negative where no object has it."""
+        """int32: the row of each id, negative if no object has it."""
         return self._table.find(ids)[0]
 
     @property
     def new_row(self) -> Ints:
         """int32 (N,): rows in the graph; negative for folded objects.
 
-        Only of dumps that name objects by row number.
+        Only for dumps that name objects by row number.
         """
         assert isinstance(self._table, RowNumbers)
         return self._table.new_row
@@ -159,15 +158,15 @@ class HeapResolver:
         is_first: Bools | None = None,
         instead_of: Rows | None = None,
     ) -> None:
-        """Let objects refer to more than is recorded of them.
+        """Add references that the dump does not record as such.
 
         Args:
             owner: integer (A,). Rows of the objects as recorded.
-            ids: integer (A,). What they refer to.
-            field: Row of the field names, of each or of all.
-            is_first: bool (A,). Whether each is inserted before the owner's recorded
-                references; ``None`` for after them.
-            instead_of: integer (A,). Positions of recorded references that these
+            ids: integer (A,). Ids of the objects to which they refer.
+            field: Row of the field names, one for each or one for all.
+            is_first: bool (A,). Whether the reference is inserted before the owner's
+                recorded references; ``None`` for after them.
+            instead_of: integer (A,). Positions of recorded references that the new ones
                 replace; ``None`` for none.
         """
         if not len(owner):
@@ -191,16 +190,16 @@ class HeapResolver:
         """Resolve all ids and make the graph; once only.
 
         Args:
-            roots: Of the dump; changed.
+            roots: Roots of the dump; changed.
             by_id: Gives further columns of the graph that follow from the ids of
                 its objects, placeholders included.
-            complete: Adds what follows from references and roots by row.
-            records_garbage: As `Format.records_garbage`. Where it does not, and the
-                file is not cut, all objects are reached in the end.
+            complete: Adds what follows from resolved references and roots.
+            records_garbage: As `Format.records_garbage`. If false, and the file is not
+                cut, all objects get reachable.
             facts: Further attributes of the graph.
 
         Raises:
-            MalformedDump: with ``--strict``, anything irregular.
+            MalformedDump: with ``--strict``, for anything irregular.
         """
         columns, folding = self._columns, self._folding
         root_object = self._held(roots)
@@ -261,18 +260,18 @@ class HeapResolver:
         return graph
 
     def _recorded_nulls(self) -> int:
-        """References of which only the number was kept; asked once."""
+        """Null references of which only the number is recorded; call it once."""
         counts, self._columns.null_count = self._columns.null_count, None
         return 0 if counts is None else int(counts.sum(dtype=np.int64))
 
     def _starts(self) -> Starts:
-        """Where the references of each object begin, in a type with room for all."""
+        """Where the references of each object begin, in a type that is wide enough."""
         counts = self._columns.ref_count
         more = sum(len(owner) for owner, *_ in self._added)
         return starts_of(counts, starts_type(int(counts.sum(dtype=np.int64)) + more))
 
     def _without_repeats(self, allow_identical: bool) -> IdTable:
-        """The table of all ids, once objects that repeat one are dropped."""
+        """Drop objects that repeat an id, and return the table of all ids."""
         columns = self._columns
         assert columns.id is not None
         table = IdTable(columns.id, columns.scope)
@@ -305,7 +304,7 @@ class HeapResolver:
         return np.array([row for row, other in pairs if differs(row, other)], np.intp)
 
     def _held(self, roots: RootColumns) -> Ints:
-        """int32: the object of each root, `ABSENT` for none; drops some of them."""
+        """int32: the object of each root, `ABSENT` for none; drops some roots."""
         rows, crossed = self._table.find(roots.id, self._scopes_of(roots))
         self._counter.add_rows("cross_domain_root", roots.line, crossed)
         if roots.interior is not InteriorRoots.NONE:
@@ -326,7 +325,7 @@ class HeapResolver:
         return None if self._columns.scope is None else roots.scope
 
     def _find_interior(self, roots: RootColumns, rows: Ints) -> None:
-        """Find the objects that roots point into the middle of."""
+        """Find the objects into whose middle roots point."""
         absent = rows == ABSENT
         if roots.interior is InteriorRoots.FLAGGED:
             absent &= RootFlag.INTERIOR.is_in(roots.flags)
@@ -384,11 +383,11 @@ class HeapResolver:
         del pieces
 
         def owners(at: Rows) -> Rows:
-            # Of the type of the column, which would be copied otherwise.
+            # The column's own type, since it would be copied otherwise.
             return np.searchsorted(starts, at.astype(starts.dtype), "right") - 1
 
         def look_up(number: int) -> tuple[Rows, Rows, NDArray[Any], bool]:
-            """Positions found in another section only, and nowhere; their ids."""
+            """Positions found only in another section, or nowhere, and their ids."""
             begin, ids = blocks[number]
             blocks[number] = begin, ids[:0].copy()
             if in_place:
@@ -417,11 +416,11 @@ class HeapResolver:
                 self._counter.add_lines("missing_object", lines[owner])
             scopes = None if columns.scope is None else columns.scope[owner]
             placeholders.want(targets, absent, wanted, scopes)
-        trim()  # of the pieces' ids
+        trim()  # frees the pieces' ids
         return targets
 
     def _resolved_additions(self, placeholders: Placeholders) -> AddedReferences | None:
-        """The references of `add_references`, their targets looked up."""
+        """The references of `add_references`, with resolved targets."""
         if not self._added:
             return None
         owner, ids, field, is_first = (
@@ -433,7 +432,7 @@ class HeapResolver:
         return AddedReferences(owner, rows, field, is_first)
 
     def _remaining(self) -> Bools | None:
-        """Bool (N,): objects that stay objects; ``None`` for all."""
+        """Bool (N,): objects that stay in the graph; ``None`` for all."""
         if self._folding is None:
             return None
         rows = self.new_row
@@ -481,7 +480,7 @@ class HeapResolver:
         return found
 
     def _object_ids(self, stays: Bools | None) -> Ids:
-        """uint64: the ids of objects, then of those recorded as missing."""
+        """uint64: the ids of objects, then of objects recorded as missing."""
         ids = self._columns.id
         if ids is None:
             count = self._object_count
@@ -505,7 +504,7 @@ class ResolvedHeap:
     Attributes:
         links: The references of the N objects.
         roots: The roots.
-        root_object: int32 (R,). Rows of the objects that they hold.
+        root_object: int32 (R,). Rows of the objects that the roots hold.
         type_index: int32 (N,). Row of the type of each object.
     """
 
@@ -515,13 +514,13 @@ class ResolvedHeap:
     type_index: Ints
 
     def keep_roots(self, kept: Bools) -> None:
-        """Drop the other roots."""
+        """Keep only these roots."""
         self.root_object = self.root_object[kept]
         self.roots.keep(kept)
 
 
 def _release_pages(graph: HeapGraph) -> None:
-    for column in vars(graph).values():  # which were checked
+    for column in vars(graph).values():  # the columns were checked
         if isinstance(column, np.ndarray):
             array_files.release_pages(column)
 
@@ -533,7 +532,7 @@ def _types_of(roots: RootColumns, count: int) -> Ints:
 def _completed(
     roots: RootColumns, root_object: Ints, links: References, objects: dict[str, Any]
 ) -> Ints:
-    """int32: the objects of ``roots``, to which those not recorded are added."""
+    """int32: the objects of ``roots``, after roots that are not recorded are added."""
     start, kinds = objects["ref_start"], objects["type_index"]
     more = without_holder(start, links.target, links.kind, root_object, kinds)
     if len(more):
@@ -604,13 +603,13 @@ def in_threads(
 ) -> Iterator[Result]:
     """The result of ``work`` for each item, in order, computed on all cores.
 
-    A single item is not worth a thread: most dumps of tests and fleets are small.
+    A single item is not worth a thread; most dumps of tests and fleets are small.
     """
     workers = min(thread_count(), len(items))
     if workers <= 1:
         yield from map(work, items)
         return
     with threads(workers) as pool:
-        # In our context, which says how arrays are allocated.
+        # Our context says how arrays are allocated.
         running = [pool.submit(copy_context().run, work, item) for item in items]
         yield from (one.result() for one in running)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 BLANK, END, OTHER = 16, 17, 18
 CLASS = np.full(256, OTHER, np.uint8)
-"""The class of each byte: the value of a digit, or one of the above."""
+"""Class of each byte: the value of a digit, or a class above."""
 for _i, _c in enumerate(b"0123456789abcdef"):
     CLASS[_c] = _i
 for _i, _c in enumerate(b"ABCDEF"):
@@ -23,10 +23,10 @@ CLASS[[0x0A, 0x0D]] = END
 
 
 ENDED, DECIMAL, HEX, NEGATIVE, BAD = range(5)
-"""Outcomes of parsing a number. Writers end a list with the line or with -1."""
+"""Outcomes of parsing a number. A list ends with the line, or with -1."""
 
 NOT_RECORDED = -1
-"""In place of a count that a line lacks."""
+"""Instead of a count that a line lacks."""
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Types by id: those that a dump declares, and those that its objects need."""
+"""Types by id: types that a dump declares, and others that its objects need."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class TypeTable:
 
     Args:
         counter: Counts types that are used but not declared.
-        unnamed: Name of such a type, a pattern for its id.
+        unnamed: Pattern for the name of such a type, with its id.
         implied: Names of ids that dumps use without declaring them; not counted.
-        scoped: Whether ids are unique within a section of the file only.
+        scoped: Whether ids are unique only within a section of the file.
 
     Attributes:
         names: Name of each row.
@@ -68,7 +68,7 @@ class TypeTable:
     def named(self, name: str) -> int:
         """The row of the first type of that name, which is added if there is none.
 
-        Call it after `rows` only: what it adds has no id.
+        Call it only after `rows`, since the types that it adds have no ids.
         """
         if not self._rows:
             for row, known in enumerate(self.names):
@@ -84,7 +84,7 @@ class TypeTable:
         scopes: Ints | None = None,
         lines: NDArray[Any] | None = None,
     ) -> Ints:
-        """int32 (N,): the row of each id; types that are not declared are added.
+        """int32 (N,): the row of each id; types that are not declared get added.
 
         Args:
             ids: integer (N,).

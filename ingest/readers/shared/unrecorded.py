@@ -1,10 +1,11 @@
-"""Roots for objects that are alive and that nothing in the dump holds.
+"""Roots for objects that are alive although nothing in the dump holds them.
 
-Some formats record what has survived a collection, and leave out references: then an
-object that no root reaches is no garbage, but held by something that is not recorded.
-Of such objects, those without strong referrers get a root of their own, and so does one
-of each cycle that nothing outside it refers to, so that roots reach all of them. What
-only weak references lead to is left as it is: the dump tells what refers to it.
+Some formats record only what has survived a collection, but leave out references. Then
+an object that no root reaches is not garbage, but held by something that is not
+recorded. Among such objects, each one without strong referrers gets a root of its own,
+and so does one object of each cycle to which nothing outside refers. Then roots reach
+all of them. Objects to which only weak references lead stay as they are, for the dump
+says what refers to them.
 
 Source: R. Tarjan, Depth-First Search and Linear Graph Algorithms (1972), for the
 strongly connected components.
@@ -28,7 +29,7 @@ _NONE, _REACHED = -1, -2
 def mark_reached(
     starts: Starts, targets: Ints, roots: Ints, found: Bools, stack: Ints
 ) -> int:
-    """Mark what references lead to from ``roots``; returns how many objects.
+    """Mark all objects that references reach from ``roots``; return how many.
 
     ``stack`` is overwritten.
     """
@@ -65,17 +66,17 @@ def _components(
     path: Ints,
     cursor: Starts,
 ) -> int:
-    """Number the strongly connected components of ``rows``; returns how many.
+    """Number the strongly connected components of ``rows``; return how many.
 
     Args:
         starts: (N + 1,).
         targets: int32 (E,).
-        kinds: uint8 (E,); empty where all references are strong.
-        rows: int32. Objects that are looked at.
-        component: int32 (N,). `_NONE` for them, `_REACHED` for others. Filled.
-        order: int32 (N,), zeros. Overwritten, as all that follow.
+        kinds: uint8 (E,); empty if all references are strong.
+        rows: int32. Objects to look at.
+        component: int32 (N,). `_NONE` for these, `_REACHED` for others. Filled.
+        order: int32 (N,), zeros. Overwritten, like all columns after it.
         low: int32 (N,).
-        open_nodes: As long as ``rows``.
+        open_nodes: int32, as long as ``rows``.
         path: Likewise.
         cursor: Likewise.
     """
@@ -96,7 +97,7 @@ def _components(
                 ref = cursor[depth]
                 cursor[depth] += 1
                 to = targets[ref]
-                # One of a finished component, or reached, leads nowhere new.
+                # A target that is reached, or of a finished component, is not new.
                 if component[to] != _NONE or (len(kinds) > 0 and kinds[ref] > 0):
                     continue
                 if order[to] > 0:
@@ -132,7 +133,7 @@ def _mark_held(
     component: Ints,
     is_held: Bools,
 ) -> None:
-    """Mark the components that another one refers to."""
+    """Mark the components to which another one refers."""
     for node in rows:
         for ref in range(starts[node], starts[node + 1]):
             other = component[targets[ref]]
@@ -149,15 +150,15 @@ def without_holder(
     roots: Ints,
     type_index: Ints,
 ) -> Ints:
-    """int32: the objects that are to be roots so that roots reach all objects.
+    """int32: the objects that need a root so that roots reach all objects.
 
-    One of a cycle is of the type with fewest objects, for that is often what the others
-    are part of; of equals, the first.
+    The root of a cycle goes to an object of the type with fewest objects, since the
+    others are often parts of it; the first one among equals.
 
     Args:
         starts: (N + 1,). Where the references of each object begin.
         targets: int32 (E,). Objects.
-        kinds: uint8 (E,). Their `RefKind`; ``None`` where all are strong.
+        kinds: uint8 (E,). Their `RefKind`; ``None`` if all are strong.
         roots: int32. Objects with a root.
         type_index: int32 (N,). Type of each object, negative for placeholders.
     """

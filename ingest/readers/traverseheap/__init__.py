@@ -39,7 +39,7 @@ _START = re.compile(
 
 
 def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a file's."""
+    """Whether ``head`` belongs to such a file."""
     return _START.match(b"".join(to_utf8([head]))[:4096]) is not None
 
 

@@ -41,9 +41,9 @@ LONGEST_TAG_BYTES = 1 << 20
 _STEP_BYTES = 1 << 18
 _PIECE_ROWS = 1 << 14
 _DEEPEST = 16
-"""Elements within elements; SOS writes four levels."""
+"""The most levels of elements; SOS writes four."""
 _MOST_NAMES = 10_000
-"""Different names of elements and attributes; SOS writes 20."""
+"""The most different names of elements and attributes; SOS writes 20."""
 _LARGEST_ID = (1 << 64) - 1
 
 _CONTROL = bytes(range(9)) + b"\x0b\x0c" + bytes(range(14, 32))
@@ -78,7 +78,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 
 
 def _pieces(chunks: Iterable[bytes], counter: IrregularityCounter) -> Iterator[bytes]:
-    """The same text as UTF-8, cut after tags, without characters that XML forbids.
+    """The text as UTF-8, cut after tags, without characters that XML forbids.
 
     Raises:
         MalformedDump: a tag is longer than `LONGEST_TAG_BYTES`.
@@ -146,7 +146,7 @@ class _Single:
         self.nulls = array("i")
 
     def columns(self) -> ObjectColumns:
-        """All of them."""
+        """The objects as columns."""
         counts = np.diff(np.array(self.first, np.int64), append=len(self.target))
         return ObjectColumns(
             id=np.array(self.address, np.uint64),
@@ -162,9 +162,9 @@ class _Single:
 class _Elements:
     """Collects the elements of a document.
 
-    Objects spelled as the writers do are scanned and removed from the text; the XML
-    parser gets as many line ends in their place. From the first comment or the like
-    on, which may contain text that looks like an object, the parser gets everything.
+    Objects that are spelled as the writers do are scanned and removed from the text;
+    the XML parser gets as many line ends instead. The first comment or the like may
+    contain text that looks like an object, so from there on the parser gets everything.
     """
 
     def __init__(self, counter: IrregularityCounter) -> None:
@@ -393,7 +393,7 @@ class _Elements:
         )
 
     def _describe_dependents(self) -> tuple[str, ...]:
-        """Mark references of dependent handles; returns the names of fields."""
+        """Mark references of dependent handles; return the names of fields."""
         if not len(self._dependent):
             return ()
         dependent = np.array(self._dependent, np.int64)

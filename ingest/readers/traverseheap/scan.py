@@ -95,7 +95,7 @@ def _some_space(data: Bytes, position: int) -> int:
 
 @kernel
 def _number(data: Bytes, position: int, base: int) -> tuple[Number, int]:
-    """A number, and where its closing quote ends; -1 if it is none or too large."""
+    """A number, and where its closing quote ends; -1 if it is invalid."""
     value = np.uint64(0)
     if position < 0:
         return value, -1
@@ -122,8 +122,8 @@ def skim(data: Bytes, start: int, buffers: ElementBuffers, used: Longs) -> None:
         data: uint8 (B,). Well-formed XML that may end early.
         start: Where to begin to look for objects.
         buffers: Filled.
-        used: int64 (5,). Filled with where the run begins and ends, and its objects,
-            references and line ends.
+        used: int64 (5,). Filled with begin and end of the run, and its numbers of
+            objects, references and line ends.
     """
     objects = references = lines = 0
     begin = start

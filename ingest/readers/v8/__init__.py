@@ -1,13 +1,13 @@
 """Heap snapshots of V8: Node.js, Chrome, Electron, Deno; and those of Julia.
 
-One JSON object: ``snapshot`` says in ``meta`` which fields the rows of the flat arrays
-``nodes`` and ``edges`` have, and which types there are; names are rows of ``strings``.
-The set of fields and types grows from version to version, so all is read by ``meta``.
-Edges belong to nodes in their order; ``to_node`` is a position in ``nodes``. The ``id``
-of a node is the same in all snapshots of one process.
+One JSON object. ``snapshot`` describes in ``meta`` the fields of the rows of the flat
+arrays ``nodes`` and ``edges``, and their types; names are rows of ``strings``. Versions
+add fields and types, so everything is read by ``meta``. Edges belong to nodes in their
+order; ``to_node`` is a position in ``nodes``. The ``id`` of a node is the same in all
+snapshots of one process.
 
-Source: v8/v8, src/profiler/heap-snapshot-generator.cc, HeapSnapshotJSONSerializer; what
-retains, what owns what and what classes are called follow Chrome DevTools,
+Source: v8/v8, src/profiler/heap-snapshot-generator.cc, HeapSnapshotJSONSerializer.
+Rules for what retains, owners and names of classes follow Chrome DevTools,
 front_end/entrypoints/heap_snapshot_worker/HeapSnapshot.ts.
 """
 
@@ -24,7 +24,7 @@ _START = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"snapshot"\s*:\s*\{')
 
 
 def sniff(head: bytes) -> bool:
-    """Whether ``head`` is such a snapshot's."""
+    """Whether ``head`` belongs to such a snapshot."""
     return _START.match(head) is not None
 
 

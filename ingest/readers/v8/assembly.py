@@ -1,12 +1,12 @@
 """From the nodes of a V8 snapshot to a graph: roots, strengths, sizes, fields.
 
-What retains is what DevTools counts as retaining. All else is recorded as weak: weak
-references; shortcuts, which stand for other references; those of the runtime to what
-the page or the program itself holds; and those of a WeakMap to its values, of which the
-one from the key, an ephemeron, is strong.
+References hold if DevTools counts them as retaining. All others are recorded as weak:
+weak references; shortcuts, which stand for other references; references of the runtime
+to objects that the page or the program itself holds; and those of a WeakMap to its
+values, where the reference from the key, an ephemeron, is strong.
 
-Folding, unless it is turned off. Pseudo nodes (type ``synthetic``) become roots. The
-sizes of arrays and hidden nodes that one node owns alone are counted with that node, as
+Folding, unless it is turned off. Pseudo nodes (type ``synthetic``) become roots. Sizes
+of arrays and hidden nodes that only one node owns are counted with that node, as
 DevTools does: the elements of an array with the array.
 """
 
@@ -86,10 +86,10 @@ _ROOTS = {
     "(Read-only roots)": RootKind.RUNTIME,
     "(Micro tasks)": RootKind.RUNTIME,
 }
-"""Kinds of roots by the pseudo node that they are in; others are of another kind."""
+"""Kinds of roots by their pseudo node; roots of other nodes have kind other."""
 
 _NUMBERED = re.compile(r"\d+ / (.+)", re.DOTALL)
-"""The name of a reference from a list of roots: its place, and what it is for."""
+"""The name of a reference from a list of roots: its place and its purpose."""
 
 _FEW_TIMES = 8
 
@@ -103,8 +103,8 @@ def assemble(
     """Make the graph of a snapshot, which is used up.
 
     Raises:
-        MalformedDump: the sizes overflow any memory; or, with ``--strict``, anything
-            irregular.
+        MalformedDump: the sizes are larger than any memory, or, with ``--strict``,
+            anything is irregular.
     """
     meta = snapshot.meta
     kinds = NodeTypes(*_numbers(NodeTypes._fields, meta.node_types, _NODE_WORDS))
@@ -118,10 +118,10 @@ def assemble(
     _settle_detachedness(snapshot, edges, types, kinds)
     nameless = int(np.count_nonzero(snapshot.name >= len(snapshot.strings)))
     counter.add("missing_name", nameless, 0, None)
-    # One more for the strings that a cut file lacks.
+    # One more for the strings that a truncated file lacks.
     np.minimum(snapshot.name, len(snapshot.strings), out=snapshot.name)
     stays = _without_repeats(snapshot, counter)
-    # What needs no names, beside them.
+    # Work that needs no names, in parallel with them.
     with beside(partial(_folded, snapshot, edges, types, kinds, fold)) as folding:
         names = NodeNames(snapshot, edges, kinds, types)
         closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
@@ -165,11 +165,11 @@ def assemble(
 def _folded(
     snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes, fold: Fold
 ) -> tuple[Bytes, list[str], NDArray[np.int64]]:
-    """Find the strengths of edges; count sizes with owners, if that is asked for.
+    """Find the strengths of edges; count sizes with owners, if folding is on.
 
     Returns:
-        uint8 (E,): the `RefKind` of each edge, but for those of WeakMaps. Notes about
-        the heap. And int64: the pseudo nodes, of which node 0 is the first.
+        uint8 (E,): the `RefKind` of each edge, except those of WeakMaps; notes about
+        the heap; and int64: the pseudo nodes, of which node 0 is the first.
     """
     kind = _strengths(snapshot, edges, types, kinds)
     notes = []
@@ -192,7 +192,7 @@ def _folded(
 def _object_columns(
     snapshot: Snapshot, names: NodeNames, kinds: NodeTypes, kind: Bytes
 ) -> ObjectColumns:
-    """The nodes as the resolver takes them."""
+    """The nodes as columns for the resolver."""
     further: dict[str, tuple[NDArray[Any], int]] = {}
     strings = snapshot.type == kinds.string
     if strings.any() and len(snapshot.strings):
@@ -216,7 +216,7 @@ def _object_columns(
 def _numbers(
     names: tuple[str, ...], known: list[str], words: dict[str, str]
 ) -> list[int]:
-    """The number of each name in a list of types; -1 for one that is not in it."""
+    """The number of each name in a list of types; -1 for a name that is not in it."""
     # Julia writes "String".
     place = {name.lower(): at for at, name in reversed(list(enumerate(known)))}
     return [place.get(words.get(name, name), -1) for name in names]
@@ -237,7 +237,7 @@ def _settle_detachedness(
 def _strengths(
     snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes
 ) -> Bytes:
-    """uint8 (E,): the `RefKind` of each edge, but for those of WeakMaps."""
+    """uint8 (E,): the `RefKind` of each edge, except those of WeakMaps."""
     n = len(snapshot.type)
     is_page = np.zeros(n, np.bool_)
     trees = snapshot.strings.find("(Document DOM trees)")
@@ -253,10 +253,10 @@ def _strengths(
 def _without_repeats(
     snapshot: Snapshot, counter: IrregularityCounter
 ) -> NDArray[np.bool_]:
-    """Bool (N,): nodes but those whose id another one has before them."""
+    """Bool (N,): nodes without an earlier node of the same id."""
     stays = np.ones(len(snapshot.id), np.bool_)
-    # Ids of V8 grow with the allocations of the process: a table of those up to the
-    # highest often costs less than hashing.
+    # V8's ids grow with the allocations of the process. A table up to the highest id
+    # often costs less than hashing.
     highest = int(snapshot.id.max())
     if highest < _FEW_TIMES * len(snapshot.id) and not repeats_any(
         snapshot.id, np.zeros(highest + 1, np.bool_)
@@ -274,10 +274,10 @@ def _without_repeats(
 def _give_sizes(
     snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes
 ) -> int:
-    """Count sizes with owners; returns the bytes that another node has then."""
+    """Count sizes with owners; return the bytes that moved to another node."""
     first = edges.to[edges.start[0] : edges.start[1]]
     if not (snapshot.type[first] != kinds.synthetic).any():
-        return 0  # made with internals exposed, where all is to be seen as it is
+        return 0  # made with internals exposed, so everything stays as recorded
     is_part = (snapshot.type == kinds.hidden) | (snapshot.type == kinds.array)
     if (outside := snapshot.strings.find("system / ExternalStringData")) >= 0:
         is_part |= (snapshot.type == kinds.native) & (snapshot.name == outside)
@@ -298,7 +298,7 @@ def _give_sizes(
 def _name_fields(
     snapshot: Snapshot, edges: Edges, types: EdgeTypes, kind: Bytes
 ) -> list[str]:
-    """Replace the names of edges by fields, and weaken those of WeakMaps to values.
+    """Replace names of edges by fields, and make edges from WeakMaps to values weak.
 
     Returns:
         The names of fields.
@@ -318,7 +318,7 @@ def _name_fields(
             continue
         text = strings.text(name)
         if not text:
-            continue  # as those of Bun that say no more than the one beside them
+            continue  # edges of Bun that only repeat the one beside them
         row = known.setdefault(text, len(names))
         if row == len(names):
             names.append(text)
@@ -347,7 +347,7 @@ def _name_fields(
 
 
 def _of_nodes(snapshot: Snapshot, edges: Edges, name: str) -> NDArray[np.int64]:
-    """int64: the edges of the nodes of a name."""
+    """int64: the edges of the nodes with a name."""
     row = snapshot.strings.find(name)
     if row < 0:
         return np.empty(0, np.int64)
@@ -360,7 +360,7 @@ def _of_nodes(snapshot: Snapshot, edges: Edges, name: str) -> NDArray[np.int64]:
 def _held_values(
     snapshot: Snapshot, edges: Edges, types: EdgeTypes
 ) -> NDArray[np.int64]:
-    """int64: the edges to the values that a FinalizationRegistry passes on.
+    """int64: the edges to the held values of FinalizationRegistries.
 
     A cell refers by number to the registry, the value, and the cells before and after.
     """
@@ -372,10 +372,10 @@ def _held_values(
 
 
 def _repeated(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.int64]:
-    """int64: the edges to values of globals that are recorded as properties too.
+    """int64: the edges to values of globals that are also recorded as properties.
 
-    V8 records a global variable as a property of the global object, and once more
-    through the cell that has its value.
+    V8 records a global variable as a property of the global object, and again through
+    the cell that has its value.
     """
     strings, property_type = snapshot.strings, types.property
     proxy, value = strings.find("global_proxy"), strings.find("value")
@@ -392,7 +392,7 @@ def _repeated(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.
 
 
 def _ephemerons(snapshot: Snapshot) -> dict[int, int]:
-    """The id of the table, by the names of edges to values of WeakMaps."""
+    """Ids of WeakMaps' tables, by the names of edges to their values."""
     strings = snapshot.strings
     content = strings.content[: strings.used].data
     found: dict[int, int] = {}
@@ -404,7 +404,7 @@ def _ephemerons(snapshot: Snapshot) -> dict[int, int]:
 
 
 class _PseudoNodes:
-    """The roots of a snapshot: what its pseudo nodes refer to.
+    """The roots of a snapshot: the references of its pseudo nodes.
 
     Args:
         names: Texts of the snapshot.
@@ -434,7 +434,7 @@ class _PseudoNodes:
         )
 
     def of(self, pseudo: NDArray[np.int64]) -> RootColumns:
-        """What pseudo nodes refer to, each reference a root."""
+        """The references of pseudo nodes as roots."""
         found: list[tuple[Ints, Bytes, Bytes, Ints]] = []
         edges = self._edges
         for node in pseudo.tolist():
@@ -446,9 +446,9 @@ class _PseudoNodes:
             kind = _ROOTS.get(name, RootKind.OTHER)
             field = edges.name[at].copy()
             if node == 0:
-                field[:] = NO_FIELD  # the global objects, by number
+                field[:] = NO_FIELD  # global objects, by number
             elif name and (field < 0).any():
-                # Numbers in a list of roots say nothing; its name does.
+                # The name of a list of roots says something, numbers in it do not.
                 field[field < 0] = self._field(name)
             self._drop_places(field)
             flags = np.where(self._kind[at] == RefKind.WEAK, RootFlag.WEAK, 0)
@@ -473,7 +473,7 @@ class _PseudoNodes:
         )
 
     def _drop_places(self, field: Ints) -> None:
-        """Name roots by what they are for: their places differ from dump to dump."""
+        """Name roots by their purpose, since their places differ from dump to dump."""
         rows, at = np.unique(field, return_inverse=True)
         known: dict[str, int] = {}
         for place, row in enumerate(rows.tolist()):

@@ -1,12 +1,12 @@
 """Snapshots that Bun writes of the heap of JavaScriptCore.
 
-It has no edges from a Map or a Set to what is in them (1.1.45 to 1.4.5), because the
-collector of JavaScriptCore finds these without telling the writer. The tables that have
-room for the entries are recorded, with their sizes.
+It has no edges from a Map or a Set to its content (1.1.45 to 1.4.5), because the
+collector of JavaScriptCore finds the content without telling the writer. The tables
+with room for the entries are recorded, with their sizes.
 
 Source: oven-sh/WebKit, Source/JavaScriptCore/heap/BunV8HeapSnapshotBuilder.cpp, and
-runtime/OrderedHashTableHelper.h; what Bun 1.1.45 and 1.4.5 wrote of programs with maps
-and sets of known sizes.
+runtime/OrderedHashTableHelper.h; also snapshots of Bun 1.1.45 and 1.4.5 of programs
+with maps and sets of known sizes.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 _GLOBAL = "GlobalObject"
 
 _ENTRY_BYTES = {"Map": 40, "Set": 32}
-"""Of each entry that a table has room for: key, value, place of the next one, and two
-places in the table of hash codes."""
+"""Bytes of each entry that a table has room for: key, value, place of the next one, and
+two places in the table of hash codes."""
 
 _FIXED_BYTES = 96
-"""Of a collection and its table besides the entries, about."""
+"""Bytes of a collection and its table without the entries, about."""
 
 _LEAST_ROOM, _MOST_NAMED = 64, 3
 _ENVIRONMENT = "system / "
-"""Begins the names of what has the variables of a module or a function."""
+"""Prefix of the names of nodes with the variables of a module or a function."""
 
 
 def is_of_bun(snapshot: Snapshot, edges: Edges, kinds: NodeTypes) -> bool:
     """Whether Bun wrote a snapshot.
 
     Its roots are all in one or two pseudo nodes, where V8 has one for each purpose, and
-    its global object is called as JavaScriptCore calls the class.
+    its global object has JavaScriptCore's name of the class.
     """
     pseudo = np.flatnonzero(snapshot.type == kinds.synthetic)
     if pseudo.tolist() not in ([0], [0, 1]):
@@ -47,10 +47,10 @@ def is_of_bun(snapshot: Snapshot, edges: Edges, kinds: NodeTypes) -> bool:
 
 
 def note(snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes) -> str:
-    """What a snapshot leaves out, and which collections have room for it.
+    """A note on what a snapshot leaves out, and which collections have room for it.
 
     Args:
-        snapshot: The snapshot; tables are counted with the collections.
+        snapshot: The snapshot; tables get counted with their collections.
         edges: Its edges, with names as recorded.
         types: Numbers of the types of edges.
         kinds: Numbers of the types of nodes.

@@ -45,10 +45,10 @@ _LONGEST_META_BYTES = 1 << 20
 _LONGEST_KEY_BYTES = 256
 _MOST_NODES = (1 << 31) - 2
 _MOST_KINDS = 126
-"""Kinds of nodes are stored in a byte; V8 has 16."""
+"""The most types of nodes, which are stored in a byte; V8 has 16."""
 
 FUNCTION_FIELDS = {"name", "script_name", "line", "column"}
-"""Fields of a function that are needed; those of its place are counted from 1."""
+"""The needed fields of a function; its line and column count from 1."""
 
 _TREE_FIELDS = ["id", "function_info_index", "count", "size", "children"]
 _SPACES = b" \t\r\n"
@@ -56,7 +56,7 @@ _SPACES = b" \t\r\n"
 
 @dataclass(slots=True, eq=False)
 class Meta:
-    """What a snapshot says of itself.
+    """The description of a snapshot.
 
     Attributes:
         node_fields: Names of the fields of a node, in their order.
@@ -64,9 +64,9 @@ class Meta:
         edge_fields: Names of the fields of an edge.
         edge_types: Names of the types of edges.
         location_fields: Names of the fields of a location; empty for none.
-        function_fields: Names of the fields of a function that allocated; empty where
-            allocations were not tracked.
-        node_count: As the snapshot claims it; -1 if it does not.
+        function_fields: Names of the fields of a function that allocated; empty if
+        allocations were not tracked.
+        node_count: Claimed number of nodes; -1 if the snapshot claims none.
         edge_count: Likewise.
         extra_native_bytes: Native memory that belongs to no node; 0 if not recorded.
         is_of_julia: Whether Julia wrote it.
@@ -88,7 +88,7 @@ class TraceTree(NamedTuple):
     """The calls that led to allocations, as a tree: C calls of F functions.
 
     Attributes:
-        id: int64 (C,). What nodes name a call by.
+        id: int64 (C,). Id by which nodes name a call.
         function: int64 (C,). Row of ``functions``; not checked.
         parent: int32 (C,). The call that made this one, or -1.
         functions: int64 (F, fields).
@@ -101,12 +101,12 @@ class TraceTree(NamedTuple):
 
 
 class Texts:
-    """The table of strings, as UTF-8 one after the other.
+    """The table of strings, joined as UTF-8.
 
     Attributes:
         content: uint8.
-        end: int64 (S,). Where each ends.
-        units: int32 (S,). Length in UTF-16 units, without what was left out too.
+        end: int64 (S,). End of each string.
+        units: int32 (S,). Length in UTF-16 units, including what was left out.
     """
 
     def __init__(self, content: Bytes, end: Longs, units: Ints) -> None:
@@ -144,15 +144,15 @@ class Texts:
 
 @dataclass(slots=True, eq=False)
 class Snapshot:
-    """All that is read of a snapshot: N nodes, E edges, S strings, L locations.
+    """The content of a snapshot: N nodes, E edges, S strings, L locations.
 
     Attributes:
-        meta: What it says of itself.
+        meta: Its description.
         type, name, id, size_bytes, edge_count, detachedness: (N,), see `NodeColumns`.
-        trace: int32 (N,). See `NodeColumns`; empty where allocations were not tracked.
+        trace: int32 (N,). See `NodeColumns`; empty if allocations were not tracked.
         edge_type, edge_name, edge_to: (E,), see `EdgeColumns`.
         location: int64 (L, fields).
-        tree: Of allocations; empty where they were not tracked.
+        tree: Tree of allocations; empty if they were not tracked.
         strings: The strings.
     """
 
@@ -191,7 +191,7 @@ class _GrowingColumns:
 
 
 class Document:
-    """A snapshot while it is read.
+    """A snapshot that is being read.
 
     Args:
         chunks: The bytes of the file.
@@ -213,13 +213,13 @@ class Document:
         self._places: dict[str, int] = {}
 
     def read(self, *, is_cut: Callable[[], bool]) -> Snapshot:
-        """Read all of it.
+        """Read the whole snapshot.
 
         Args:
-            is_cut: Whether the compressed file was cut, once it is read.
+            is_cut: Tells, after reading, whether the compressed file was truncated.
 
         Raises:
-            MalformedDump: it is no JSON, or contradicts itself.
+            MalformedDump: it is not JSON, or contradicts itself.
             TruncatedDump: it ends before the first node.
         """
         feed = self._feed
@@ -273,11 +273,11 @@ class Document:
         return found
 
     def _check_counts(self, found: Snapshot) -> None:
-        """Hold the parts against one another.
+        """Check that the parts agree.
 
         Raises:
             MalformedDump: there are more edges than the nodes have, or fewer in a file
-                that does not end too early.
+                that is not truncated.
         """
         meta, counter = found.meta, self._counter
         for kind, claimed, count in (
@@ -306,10 +306,10 @@ class Document:
     # ------------------------------------------------------------- tokens
 
     def _peek(self) -> bytes:
-        """The next byte that is no space, not consumed.
+        """The next byte that is not a space, without consuming it.
 
         Raises:
-            TruncatedDump: the file ends before.
+            TruncatedDump: the file ends first.
         """
         feed = self._feed
         while True:
@@ -340,7 +340,7 @@ class Document:
         """The bytes of the next value, of any kind.
 
         Raises:
-            MalformedDump: there are more than ``most``.
+            MalformedDump: the value is longer than ``most``.
         """
         feed = self._feed
         self._peek()
@@ -399,10 +399,10 @@ class Document:
         return True
 
     def _trailing(self) -> None:
-        """Make sure that nothing follows.
+        """Make sure that nothing follows the snapshot.
 
         Raises:
-            MalformedDump: something does, such as a second snapshot.
+            MalformedDump: something follows, such as a second snapshot.
         """
         try:
             self._peek()
@@ -435,9 +435,9 @@ class Document:
         """Read an array of rows of ``stride`` numbers.
 
         Args:
-            stride: Numbers of a row.
-            take: Takes rows and how many there are; returns the position of a number
-                that cannot be, or -1.
+            stride: Numbers in a row.
+            take: Takes rows and their number; returns the position of an impossible
+                number, or -1.
             what: The rows, for messages.
 
         Raises:
@@ -604,10 +604,10 @@ class Document:
 
 
 def _meta(found: dict[str, Any]) -> Meta:
-    """What a snapshot says of itself.
+    """The description of a snapshot.
 
     Raises:
-        ValueError, KeyError, TypeError, IndexError: it says too little.
+        ValueError, KeyError, TypeError, IndexError: it is incomplete.
     """
     meta = found["meta"]
     edge_types = meta["edge_types"]
@@ -621,7 +621,7 @@ def _meta(found: dict[str, Any]) -> Meta:
         node_count=int(found.get("node_count", -1)),
         edge_count=int(found.get("edge_count", -1)),
         extra_native_bytes=max(int(found.get("extra_native_bytes", 0)), 0),
-        # Where V8 has "node", it has the name of what its edges come from.
+        # Where V8 has "node", Julia has the name of the source of its edges.
         is_of_julia="from_node" in edge_types or "jl_datatype_t" in str(meta),
     )
     for name in ("type", "name", "id", "self_size", "edge_count"):
@@ -634,9 +634,9 @@ def _meta(found: dict[str, Any]) -> Meta:
 
 
 def _function_fields(found: dict[str, Any]) -> list[str]:
-    """Those of functions that allocated; empty where allocations were not tracked.
+    """Names of the fields of functions; empty if allocations were not tracked.
 
-    The tree has other fields than those that are known: then it is not read.
+    A tree with unknown fields is not read.
     """
     meta = found["meta"]
     fields = _names(meta.get("trace_function_info_fields", []))

@@ -1,9 +1,9 @@
 """Names of plain objects by the properties that they have: ``{id, name}``.
 
 A definition is made of the properties of an object, in their order, as many as a name
-has room for; it counts if enough objects begin with them. An object gets the definition
-with the most properties of those that it has all of; of equals, that of the most
-objects.
+has room for. It counts if enough objects begin with them. An object gets the definition
+with the most properties among those whose properties it all has; among equals, the one
+with the most objects.
 
 Source: Chrome DevTools, HeapSnapshot.ts, inferInterfaceDefinitions and
 applyInterfaceDefinitions.
@@ -36,6 +36,7 @@ _PROTO = b"__proto__"
 
 @kernel
 def _mixed(value: int) -> Number:
+    """A hash of a number, uint64, whose bits all depend on all bits of it."""
     mixed = np.uint64(value + 1) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(31)
     mixed *= np.uint64(0xD6E8FEB86659FD93)
@@ -46,15 +47,15 @@ def _mixed(value: int) -> Number:
 def _beginnings(
     rows: Ints, edges: Edges, kind: int, length: Ints, key: Ids, count: Ints
 ) -> None:
-    """Hash the properties that a name of each object has room for, in their order.
+    """Hash, in order, the properties of each object that fit into a name.
 
     Args:
         rows: int32. Plain objects.
         edges: The edges.
         kind: The type of properties.
         length: int32 (S,). Length of each property as it is written; -1 to leave out.
-        key: uint64. Filled: the hash of each.
-        count: int32. Filled: how many properties.
+        key: uint64. Filled with the hash of each object's properties.
+        count: int32. Filled with how many properties were hashed.
     """
     for i in range(len(rows)):
         size = 1
@@ -77,7 +78,7 @@ def _beginnings(
 def _known_properties(
     rows: Ints, edges: Edges, kind: int, is_known: Bools, key: Ids
 ) -> None:
-    """Hash the properties of each object that are in any definition, in any order."""
+    """Hash, in any order, the properties of each object that any definition has."""
     for i in range(len(rows)):
         hashed = np.uint64(0)
         for e in range(edges.start[rows[i]], edges.start[rows[i] + 1]):
@@ -120,7 +121,7 @@ class Interfaces:
         self._written: dict[int, str] = {}
 
     def names(self) -> tuple[list[str], NDArray[np.int32]]:
-        """The names, and int32: that of each object, or -1 for none."""
+        """The names, and int32: the row of each object's name, or -1 for none."""
         definitions = self._definitions()
         if not definitions:
             return [], np.full(len(self._rows), -1, np.int32)

@@ -1,4 +1,4 @@
-"""Types of nodes, as DevTools names classes, and what nodes say of themselves."""
+"""Types of nodes, named as DevTools names classes, and values of nodes."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 _STORED_UNITS = 128
 _STORED_NAME_BYTES = 512
 _V8_CUTS_AT = 1024
-"""Characters of a string in a snapshot of V8."""
+"""The most characters of a string in a snapshot of V8."""
 
 _LATIN1, _UTF16, _NAME = ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME
 
 MODULE, SCOPE = "module ", "scope in "
-"""How types begin that stand for the variables of a script, and of its functions."""
+"""Prefixes of types that stand for the variables of a script, or its functions."""
 
 
 _GLOBAL, _WITHOUT_URL = "global", " / "
 _PROTOTYPE = "(prototype)"
 _CONTEXT = "system / Context"
 _SCRIPT = "system / Script"
-"""What V8 calls a script since 2025, with `` / `` and its name if it has one."""
+"""V8's name of a script since 2025; `` / `` and the script's name may follow."""
 
 
 @kernel
 def _mark_names(
     types: Bytes, names: Ints, states: Bytes, kind: int, is_detached: bool, used: Bools
 ) -> None:
-    """Mark the names of the nodes of a kind: of detached ones, or of the others."""
+    """Mark the names of nodes of a kind, of detached ones or of the others."""
     for i in range(len(types)):
         if types[i] == kind and (states[i] == DETACHED) == is_detached:
             used[names[i]] = True
@@ -57,7 +57,7 @@ def _take_names(
     row_of: Ints,
     rows: Ints,
 ) -> None:
-    """Look up the names of the same nodes in ``row_of``."""
+    """Look up the names of these nodes in ``row_of``."""
     for i in range(len(types)):
         if types[i] == kind and (states[i] == DETACHED) == is_detached:
             rows[i] = row_of[names[i]]
@@ -70,10 +70,10 @@ def _measure(
     """Find the encoding and the size of each value.
 
     Args:
-        content: uint8. Texts, one after the other, as UTF-8.
-        end: int64. Where each ends.
+        content: uint8. Texts, joined as UTF-8.
+        end: int64. End of each text.
         text: int32 (V,). The text of each value.
-        is_name: uint8 (V,). Whether it is a name, not a string of the program.
+        is_name: uint8 (V,). Whether the value is a name, not a string of the program.
         kind: uint8 (V,). Filled: a `ValueKind`.
         size: int32 (V,). Filled: bytes of the value.
     """
@@ -101,7 +101,7 @@ def _measure(
                 units += 1 + (byte >= 0xF0)
                 is_wide |= byte >= 0xC4
             else:
-                # Inside a character, or a byte that is none.
+                # Inside a character, or an invalid byte.
                 is_wide |= at == begin
             at += 1
         kind[i] = _UTF16 if is_wide else _LATIN1
@@ -234,7 +234,7 @@ class NodeNames:
         """Name the nodes of a kind by their own names."""
         snapshot = self._snapshot
         states = snapshot.detachedness
-        # A node of another kind may be marked too; its class is the same then.
+        # A node of another kind may be marked, too; its class is then the same.
         for is_detached in (False, True):
             used = np.zeros(len(self._strings) + 1, np.bool_)
             _mark_names(snapshot.type, snapshot.name, states, kind, is_detached, used)
@@ -249,7 +249,7 @@ class NodeNames:
             )  # fmt: skip
 
     def _name_prototypes(self) -> tuple[Ints, Ints]:
-        """Name prototypes apart from the instances whose classes they are called by.
+        """Name prototypes differently from instances, whose class they have.
 
         Returns:
             int32, twice: the prototypes, and the class of each, a function.
@@ -278,7 +278,7 @@ class NodeNames:
         if plain < 0 or kind < 0 or self._snapshot.meta.is_of_julia:
             return
         if edges.name[edges.type == kind].max(initial=-1) >= len(self._strings):
-            return  # the file is cut
+            return  # the file is truncated
         names, chosen = Interfaces(rows, edges, kind, self._strings).names()
         row_of = np.array([self._row(name) for name in names], np.int32)
         self.type_row[rows[chosen >= 0]] = row_of[chosen[chosen >= 0]]
@@ -306,10 +306,10 @@ class NodeNames:
     def name_scopes(self, closures: Ints, scripts: Ints) -> None:
         """Name the contexts that closures refer to by their scripts.
 
-        The context of a script itself is the only one that has the native context
-        before it; it has the variables that are declared in the script and used by its
-        functions. Where several have, the script has none, and they are those of
-        functions and loops.
+        Only the context of a script itself directly follows the native context. It has
+        those variables that the script declares and its functions use. If several
+        contexts follow the native one, they belong to functions and loops, and the
+        script has none.
         """
         plain = [
             row
@@ -357,11 +357,11 @@ class NodeNames:
     def values(
         self, closures: Ints, scripts: Ints, *, with_synthetic: bool
     ) -> ObjectValues | None:
-        """What nodes say of themselves: texts, and names.
+        """The values of nodes: texts and names.
 
         Args:
             closures: int32. All closures, ascending.
-            scripts: int32. The script of each; see `scripts_of`.
+            scripts: int32. The script of each closure; see `scripts_of`.
             with_synthetic: Whether pseudo nodes have their names as values.
         """
         snapshot, kinds = self._snapshot, self._kinds
@@ -429,9 +429,9 @@ class NodeNames:
     def _labels(
         self, closures: Ints, scripts: Ints
     ) -> tuple[list[str], NDArray[np.int32]]:
-        """What closures are called and where they are, and int32: that of each.
+        """Texts with names and places of closures, and int32: the row for each closure.
 
-        Here ``scripts`` are the names of scripts, strings.
+        Here ``scripts`` are rows of the scripts' names among the strings.
         """
         names = self._snapshot.name[closures].tolist()
         lines, columns = self._places(closures)
@@ -473,7 +473,7 @@ class NodeNames:
 
 @kernel
 def _spread(contexts: Ints, parent: Ints, is_context: Bools, script: Ints) -> None:
-    """Give the scripts of contexts to those that are before them."""
+    """Give the scripts of contexts to the contexts that enclose them."""
     for i in range(len(contexts)):
         at = contexts[i]
         known = script[at]
@@ -492,7 +492,7 @@ class ScriptPath(NamedTuple):
 
 
 def script_name(node_name: str) -> str:
-    """The name of a script by that of its node; empty for one without a name."""
+    """The name of a script, from that of its node; empty if it has none."""
     if node_name == _SCRIPT:
         return ""
     return node_name.removeprefix(_SCRIPT + " / ")
@@ -508,7 +508,7 @@ def path_of(script: str) -> ScriptPath:
 
 
 def label(name: str, script: str, line: int, column: int) -> str:
-    """What a closure is called: ``onTick store.js:12:3 (/srv/app)``."""
+    """The text for a closure: ``onTick store.js:12:3 (/srv/app)``."""
     text = name or "(anonymous)"
     if not script:
         return text
@@ -524,7 +524,7 @@ def class_name(name: str) -> str:
     Source: DevTools, HeapSnapshot.ts, calculateObjectNames.
     """
     if name == _GLOBAL + _WITHOUT_URL:
-        return _GLOBAL  # as a program that writes its own snapshot has it
+        return _GLOBAL  # as in a program that writes its own snapshot
     begin = 10 if name.startswith("Detached <") else 0
     if name[:1] != "<" and not begin:
         return name

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _PIECE_BYTES = 1 << 19
-"""Small enough that the C library uses memory again, and numbers stay in the cache."""
+"""Small enough that the C library reuses memory, and numbers stay in the cache."""
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
@@ -26,10 +26,10 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     Memory while reading: at most 44 bytes a node and 13 an edge, and the strings.
 
     Raises:
-        MalformedDump: it is no JSON, or contradicts itself.
+        MalformedDump: it is not JSON, or contradicts itself.
     """
     counter = IrregularityCounter(strict=options.strict, name=source.name)
-    # Nothing here holds the snapshot, so that its columns are freed as they are used.
+    # Nothing here refers to the snapshot, so its columns are freed once used.
     return assemble(
         Document(one_ahead(source.chunks(progress, _PIECE_BYTES)), counter).read(
             is_cut=lambda: source.truncated

@@ -1,4 +1,4 @@
-"""What DevTools concludes from a snapshot: what retains, what is detached, who owns.
+"""DevTools' rules for retaining edges, detached nodes, and owners of sizes.
 
 Source: Chrome DevTools, front_end/entrypoints/heap_snapshot_worker/HeapSnapshot.ts:
 computeIsEssentialEdge, markPageOwnedNodes, propagateDOMState, calculateShallowSizes.
@@ -26,7 +26,7 @@ class Edges(NamedTuple):
     """The edges of N nodes.
 
     Attributes:
-        start: int64 (N + 1,). Where those of each node begin.
+        start: int64 (N + 1,). Begin of each node's edges.
         type: uint8 (E,). As recorded.
         name: int32 (E,). As recorded.
         to: int32 (E,).
@@ -39,7 +39,7 @@ class Edges(NamedTuple):
 
 
 class EdgeTypes(NamedTuple):
-    """Numbers of the types of edges; -1 for one that the snapshot does not have."""
+    """Numbers of the types of edges; -1 for a type that the snapshot does not have."""
 
     context: int
     element: int
@@ -52,7 +52,7 @@ class EdgeTypes(NamedTuple):
 
 
 class NodeTypes(NamedTuple):
-    """Numbers of the types of nodes; -1 for one that the snapshot does not have."""
+    """Numbers of the types of nodes; -1 for a type that the snapshot does not have."""
 
     hidden: int
     array: int
@@ -82,7 +82,7 @@ def mark_page(
     is_page: Bools,
     stack: Ints,
 ) -> None:
-    """Mark the nodes that belong to a page, or to the program: all that it reaches.
+    """Mark the nodes that a page, or the program, reaches, and so owns.
 
     Args:
         edges: The edges; those of node 0 lead to the global objects.
@@ -119,10 +119,10 @@ def mark_page(
 
 @kernel
 def strengths(edges: Edges, types: EdgeTypes, is_page: Bools, kind: Bytes) -> bool:
-    """Fill uint8 (E,) ``kind``: weak is what does not retain its target.
+    """Fill uint8 (E,) ``kind``: an edge that does not retain its target is weak.
 
     Returns:
-        Whether any is weak.
+        Whether any edge is weak.
     """
     found, last = False, len(edges.to) - 1
     for node in range(len(edges.start) - 1):
@@ -148,7 +148,7 @@ def spread_detachedness(
     is_seen: Bools,
     queue: Ints,
 ) -> None:
-    """Make native nodes attached, or else detached, that such ones refer to.
+    """Spread the states attached and detached along references of native nodes.
 
     Args:
         edges: The edges.
@@ -195,7 +195,7 @@ def give_sizes_to_owners(
     owner: Ints,
     stack: Ints,
 ) -> int:
-    """Add the sizes of parts that one node owns alone to that node's.
+    """Add the sizes of parts that only one node owns to the size of that node.
 
     Args:
         edges: The edges.
@@ -208,7 +208,7 @@ def give_sizes_to_owners(
         stack: int32 (1 + 2 * parts,). Overwritten.
 
     Returns:
-        Bytes that are counted with another node.
+        Bytes that moved to another node.
     """
     for node in range(len(owner)):
         owner[node] = _NOBODY if is_part[node] else node
@@ -230,7 +230,7 @@ def give_sizes_to_owners(
                 known = owner[to]
                 if known == _SEVERAL or known in (to, own):
                     continue
-                # At most twice for each part: to one owner, then to several.
+                # A part changes at most twice: to one owner, then to several.
                 owner[to] = own if known == _NOBODY else _SEVERAL
                 stack[top] = to
                 top += 1
@@ -271,9 +271,9 @@ def targets_of(
 def mark_fields(
     edges: Edges, types: EdgeTypes, number_of: Ints, is_used: Bools
 ) -> None:
-    """Mark the strings that are names of edges, in bool (S + 1,) ``is_used``.
+    """Mark strings that are names of edges in ``is_used``, bool (S + 1,).
 
-    Names that are numbers are left out where `fields` makes elements of them.
+    Names that are numbers are left out if `fields` turns them into elements.
     """
     last = len(is_used) - 1
     for e in range(len(edges.type)):
@@ -293,9 +293,9 @@ def fields(
     Args:
         edges: The edges.
         types: Their types.
-        row_of: int32 (S,). Row of the names of fields, of each string that is one.
-        number_of: int32 (S,). The number that a string is, or -1.
-        none: For edges that have no name.
+        row_of: int32 (S,). Row of the field names, for each string that is one.
+        number_of: int32 (S,). The number that a string spells, or -1.
+        none: Value for edges without a name.
     """
     strings = len(row_of)
     for e in range(len(edges.type)):
@@ -312,11 +312,11 @@ def fields(
 
 @kernel
 def numbers_of(content: Bytes, end: Longs, number_of: Ints) -> None:
-    """Fill int32 ``number_of``: the number that a text is, or -1.
+    """Fill int32 ``number_of`` with the number that each text spells, or -1.
 
     Args:
-        content: uint8. Texts, one after the other.
-        end: int64. Where each ends.
+        content: uint8. Joined texts.
+        end: int64. End of each text.
         number_of: Filled.
     """
     begin = 0
@@ -336,7 +336,7 @@ def numbers_of(content: Bytes, end: Longs, number_of: Ints) -> None:
 
 @kernel
 def repeats_any(ids: Ids, seen: Bools) -> bool:
-    """Whether an id occurs twice; ``seen`` has a row for each up to the highest."""
+    """Whether an id occurs twice; ``seen`` has a row for each id up to the highest."""
     for i in range(len(ids)):
         if seen[ids[i]]:
             return True

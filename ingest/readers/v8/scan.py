@@ -1,8 +1,8 @@
 """Compiled scanners of the JSON of a snapshot: bytes to numbers, texts and columns.
 
 Each takes a window of the file, and returns where the first token begins that the
-window does not have whole. Nothing grows with what the file claims, only with what was
-read.
+window does not contain completely. Memory grows only with what was read, not with what
+the file claims.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ingest.arrays.compiled import Bytes, Ids, Ints, Longs
 
 MORE, DONE, FAULT = range(3)
-"""How a scan ended: at the end of the window, at that of the value, at a fault."""
+"""How a scan ended: at the end of the window or of the value, or at a fault."""
 
 _SPACE, _TAB, _LINE, _RETURN = 0x20, 0x09, 0x0A, 0x0D
 _COMMA, _QUOTE, _BACKSLASH, _MINUS = 0x2C, 0x22, 0x5C, 0x2D
@@ -24,10 +24,10 @@ _OPEN, _CLOSE, _OPEN_OBJECT, _CLOSE_OBJECT = 0x5B, 0x5D, 0x7B, 0x7D
 _ZERO, _NINE = 0x30, 0x39
 
 _MOST_DIGITS = 18
-"""A number with more may not fit into 64 bits."""
+"""A number with more digits may not fit into 64 bits."""
 
 LONGEST_TEXT_BYTES = 4096
-"""Of a text, what is more is left out; V8 itself cuts texts at 1,024 characters."""
+"""The most bytes stored of a text; V8 itself cuts texts at 1,024 characters."""
 
 NUMBER_FAULT, TEXT_FAULT = (
     "something else than a number",
@@ -44,10 +44,10 @@ def numbers(data: Bytes, at: int, out: Longs, held: int, state: Longs) -> int:
         at: Where to begin.
         out: int64. Filled from ``held`` on; has half as many rows as the window bytes.
         held: Rows of ``out`` that are in use.
-        state: int64 (2,). Filled: how many rows are in use then, and how it ended.
+        state: int64 (2,). Filled: rows in use afterwards, and how the scan ended.
 
     Returns:
-        Where the rest begins; at a fault, where that is.
+        Where the rest begins; at a fault, its position.
     """
     end = len(data)
     count = held
@@ -122,19 +122,19 @@ def trace_tree(
 ) -> int:
     """Read the nested lists of a trace tree up to the ``]`` of the outermost one.
 
-    Needs no stack: a list ends with the parent of its nodes known.
+    This needs no stack, for the parent of its nodes is known when a list ends.
 
     Args:
         data: The window.
         at: Where to begin.
         ids: int64. Filled: the id of each node; has room for half as many rows as the
             window has bytes, like the next two.
-        functions: int64. Filled: the function of each.
+        functions: int64. Filled: the function of each node.
         parents: int32. Filled: the row of each node's caller, or -1.
         state: int64, see `TreeState`; begins with 0, 0, -1.
 
     Returns:
-        Where the rest begins; at a fault, where that is.
+        Where the rest begins; at a fault, its position.
     """
     end = len(data)
     count, field, parent = state[_ROWS], state[_FIELD], state[_PARENT]
@@ -196,7 +196,7 @@ _KEPT, _UNITS, _FULL = _S.kept, _S.units, _S.is_full
 
 @kernel
 def _hex4(data: Bytes, at: int) -> int:
-    """The number of four hexadecimal digits; -1 if they are none."""
+    """The number of four hexadecimal digits; -1 if they are not digits."""
     value = 0
     for i in range(at, at + 4):
         digit = int(data[i])
@@ -214,7 +214,7 @@ def _hex4(data: Bytes, at: int) -> int:
 
 @kernel
 def _utf8(code: int, content: Bytes, at: int) -> int:
-    """Write a character, or half of one; returns where it ends."""
+    """Write a character, or half of one; return where it ends."""
     if code < 0x80:
         content[at] = code
         return at + 1
@@ -240,7 +240,7 @@ def _escape(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The character of the escape at ``at`` and where it ends.
 
     Returns:
-        (-1, ``at``) if the window does not have it whole, (-2, ``at``) for none.
+        (-1, ``at``) if the window has only a part of it, (-2, ``at``) if it is invalid.
     """
     if at + 2 > end:
         return -1, at
@@ -289,13 +289,13 @@ def texts(
         data: The window.
         at: Where to begin.
         content: uint8. Filled; has as many rows as the window bytes.
-        ends: int64. Filled: where each text that ends here ends in ``content``.
-        units: int32. Filled: its length in UTF-16 units, without what is left out too.
+        ends: int64. Filled: the end, in ``content``, of each text that ends here.
+        units: int32. Filled: its length in UTF-16 units, including what is left out.
         state: int64 (7,), see `TextState`. The numbers of texts and bytes are zero
             when called; the last four are kept from call to call.
 
     Returns:
-        Where the rest begins; at a fault, where that is.
+        Where the rest begins; at a fault, its position.
     """
     end = len(data)
     stored = count = 0
@@ -364,11 +364,11 @@ def skip(data: Bytes, at: int, state: Longs) -> int:
     Args:
         data: The window.
         at: Where to begin.
-        state: int64 (4,), kept from call to call, zero at first: how deep it is,
-            whether in a text, whether after a backslash, how it ended.
+        state: int64 (4,), kept from call to call, zero at first: depth, whether in a
+            text, whether after a backslash, how the scan ended.
 
     Returns:
-        Where the rest begins: of a number or word, at what follows it.
+        Where the rest begins; after a number or word, the byte that follows.
     """
     end = len(data)
     depth, within, escaped = state[0], state[1], state[2]
@@ -405,7 +405,7 @@ def skip(data: Bytes, at: int, state: Longs) -> int:
 
 
 class NodeFields(NamedTuple):
-    """Where the fields of a node are in its row; -1 where there is none."""
+    """Positions of the fields of a node in its row; -1 for missing fields."""
 
     type: int
     name: int
@@ -426,7 +426,7 @@ class NodeColumns(NamedTuple):
         size_bytes: int64.
         edge_count: int32.
         detachedness: uint8. 0 unknown, 1 attached, 2 detached.
-        trace: int32. Id in the trace tree, 0 for none; empty where there is no tree.
+        trace: int32. Id in the trace tree, 0 for none; empty if there is no tree.
     """
 
     type: Bytes
@@ -445,7 +445,7 @@ def nodes(
     """Sort the numbers of ``count`` nodes into columns.
 
     Returns:
-        The position of a number that cannot be, or -1.
+        The position of an impossible number, or -1.
     """
     for i in range(count):
         row = i * stride
@@ -478,7 +478,7 @@ def nodes(
 
 
 class EdgeFields(NamedTuple):
-    """Where the fields of an edge are in its row."""
+    """Positions of the fields of an edge in its row."""
 
     type: int
     name_or_index: int
@@ -513,7 +513,7 @@ def edges(
     """Sort the numbers of ``count`` edges into columns.
 
     Returns:
-        The position of a number that cannot be, or -1.
+        The position of an impossible number, or -1.
     """
     for i in range(count):
         row = i * stride

@@ -1,8 +1,8 @@
-"""What allocated the nodes of a snapshot, where V8 tracked allocations.
+"""The sites that allocated the nodes of a snapshot, if V8 tracked allocations.
 
 ``HeapProfiler.startTrackingHeapObjects`` with ``trackAllocations`` makes V8 keep a tree
 of the calls that led to allocations. Snapshots then have ``trace_function_infos`` and
-``trace_tree``, and each node that was allocated meanwhile the id of a call.
+``trace_tree``, and each node allocated while tracking has the id of a call.
 
 Source: v8/v8, src/profiler/allocation-tracker.h, and heap-snapshot-generator.cc,
 SerializeTraceTree and SerializeTraceNodeInfos.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ingest.readers.v8.document import Snapshot
 
 MOST_FRAMES = 32
-"""Innermost functions of a stack that are kept: a tree may have any depth."""
+"""The most functions of a stack that are kept, since a tree may have any depth."""
 
 _OUTERMOST = "(root)"
 """The function that V8 gives the root of the tree."""
