@@ -567,7 +567,7 @@ def _sum_types(
 
 
 class TypesRetained(NamedTuple):
-    """What T types retain, and what each of the V positions does.
+    """Retained bytes of T types, and of the V positions of which they are sums.
 
     Attributes:
         type_bytes: int64 (T,). Bytes that are freed if all instances of a type are.

@@ -1,1 +1,1 @@
-"""Columns and what computes on them: memory, files instead of it, compiled kernels."""
+"""Columns in memory or in files, and the compiled kernels that compute on them."""

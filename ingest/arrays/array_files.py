@@ -1,7 +1,7 @@
-"""Columns that are files without a name, instead of memory.
+"""Columns in files without a name, instead of in memory.
 
-A column that few read need not take memory. It is written piece by piece, then mapped:
-the system reads its pages when they are used, and may drop them.
+A column that is rarely read need not take memory. It is written piece by piece, then
+mapped: the system reads its pages when they are used, and may drop them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ each page of memory before it is written."""
 
 
 def folder_for(chosen: str, array: NDArray[Any]) -> Path | None:
-    """Where arrays of this size are to be files; ``None`` where they stay in memory.
+    """The folder for arrays of this size; ``None`` if they stay in memory.
 
     Args:
         chosen: As for `ingest.arrays.spill.can_start`.
-        array: One of them.
+        array: An array of this size.
     """
     if chosen == NEVER or array.nbytes < LEAST_BYTES or not is_supported():
         return None
-    if is_started():  # they are in files as it is
+    if is_started():  # they are in files already
         return None
     if chosen != AUTO:
         return Path(chosen)
@@ -42,11 +42,11 @@ def folder_for(chosen: str, array: NDArray[Any]) -> Path | None:
 
 
 def in_file(folder: Path | None, array: NDArray[Any]) -> NDArray[Any]:
-    """The same array as a file; itself where that is not wanted or not possible.
+    """The array moved to a file, or unchanged if that is unwanted or impossible.
 
     Args:
-        folder: Where the file is; ``None`` to leave it in memory.
-        array: One dimension.
+        folder: Folder for the file; ``None`` to leave the array in memory.
+        array: An array of one dimension.
     """
     if folder is None or not len(array):
         return array
@@ -67,10 +67,10 @@ def _read_back(file: int, content: memoryview) -> None:
 
 
 class _File:
-    """A file without a name, which is closed with the last that uses it.
+    """A file without a name, which is closed after its last user.
 
     Raises:
-        OSError: none can be made in the folder.
+        OSError: no file can be made in the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -78,7 +78,7 @@ class _File:
             self.number = os.dup(made.fileno())
 
     def __del__(self) -> None:
-        if hasattr(self, "number"):  # not where there is no room for it
+        if hasattr(self, "number"):  # unset if there was no room for it
             os.close(self.number)
 
 
@@ -96,7 +96,7 @@ class ArrayFile:
     """A column that is written to a file without a name, piece by piece.
 
     Args:
-        folder: Where it is.
+        folder: Folder of the file.
 
     Raises:
         OSError: no file can be made there.
@@ -114,9 +114,9 @@ class ArrayFile:
         _append(self._file, rows)
 
     def content(self, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-        """The first rows, of which there is at least one, as an array that is the file.
+        """The first rows, at least one, as an array in the file.
 
-        It is in memory where no more files can be open.
+        The array is in memory if no more files can be open.
 
         Raises:
             OSError: it cannot be read.
@@ -141,7 +141,7 @@ def _array_of(file: _File, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
 
 
 def _mapping_of(array: NDArray[Any]) -> _Mapping | None:
-    """The memory of an array, if that is a file."""
+    """The mapped memory of an array, if it is in a file."""
     base: object = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -159,7 +159,7 @@ def release_pages(*arrays: NDArray[Any]) -> None:
 
 
 def extended(array: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """An array with more rows of its type; the file of one that is a file gets them."""
+    """An array with more rows of its type, in the same file if it is in one."""
     memory = _mapping_of(array)
     if memory is not None and len(memory) == array.nbytes:
         with suppress(OSError):  # such as of a full disk

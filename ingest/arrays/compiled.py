@@ -42,7 +42,7 @@ _LISTENERS: list[Callable[[Compilation], None]] = []
 
 @contextmanager
 def compilations_reported(listener: Callable[[Compilation], None]) -> Iterator[None]:
-    """Have ``listener`` called while kernels are compiled, from any thread."""
+    """Call ``listener`` when kernels are compiled, from any thread."""
     _LISTENERS.append(listener)
     try:
         yield
@@ -91,7 +91,7 @@ class Kernel:
         return (self._dispatcher or self.dispatcher())(*args)
 
     def dispatcher(self) -> Any:  # noqa: ANN401
-        """What numba makes of the function: it chooses the code by argument types."""
+        """The numba dispatcher of the function; it chooses code by argument types."""
         with _LOCK:
             if self._dispatcher is None:
                 self._dispatcher = _kernel_cache().dispatcher(self.py_func, _report)
@@ -99,7 +99,7 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> object:
-        """How numba types this object where another kernel calls it."""
+        """The numba type of this object if another kernel calls it."""
         with _LOCK:
             if self._callee is None:
                 self._callee = _kernel_cache().callee(self.py_func, _report)
@@ -116,18 +116,18 @@ def kernel(function: F) -> F:
 
 
 class _Fetch:
-    """Have the processor fetch an entry of a column that a kernel needs soon.
+    """Makes the processor fetch an entry of a column that a kernel needs soon.
 
     A look-up at a random place of a large column takes as long as a hundred steps of a
     loop; several that are asked for ahead take hardly longer than one.
     """
 
     def __call__(self, column: Numbers, at: int) -> None:
-        """Ask for entry ``at`` of the flat ``column``; there need be none."""
+        """Ask for entry ``at`` of the flat ``column``, which need not exist."""
 
     @property
     def _numba_type_(self) -> object:
-        """How numba types this object where a kernel calls it."""
+        """The numba type of this object if a kernel calls it."""
         with _LOCK:
             return _kernel_cache().fetcher()
 

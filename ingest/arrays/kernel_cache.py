@@ -1,4 +1,4 @@
-"""Where the machine code of kernels is stored, and what makes it stale.
+"""The cache of the kernels' machine code, and what makes code stale.
 
 numba's own cache watches only the file that defines a kernel: after a change in a
 helper of another file it would run old code. Here each module with kernels has a
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 BROUGHT = Path(__file__).parents[1] / "kernels"
-"""Folders of machine code that came with the package: as trusted as its source."""
+"""Folders of machine code that came with the package, trusted like its source."""
 
 _PREFIX = "heaproots-"
 _UNUSED_DAYS = 30
@@ -60,21 +60,21 @@ _DAY_SECONDS = 86_400
 _IMPORT = re.compile(
     r"^(?:from[ ]+([\w.]+)[ ]+import[ ]+(\([^)]*\)|.*)|import[ ]+(.*))", re.MULTILINE
 )
-"""An import at the margin: kernels use nothing that is imported elsewhere."""
+"""An import without indentation; kernels use nothing that is imported elsewhere."""
 
 
 _TO_READ_AGAIN = 0, 3, 1
-"""Arguments of LLVM's ``prefetch``: to be read, into all caches, and it is data."""
+"""Arguments of LLVM's ``prefetch``: for reading, into all caches, data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """A kernel begins or ends to be compiled.
+    """The beginning or end of a kernel's compilation.
 
     Attributes:
         kernel: Its name.
-        is_done: Whether it ends.
-        obstacle: Why the code cannot be stored; empty where it can.
+        is_done: Whether this is the end.
+        obstacle: Why the code cannot be stored; empty if it can.
     """
 
     kernel: str
@@ -98,13 +98,13 @@ def dispatcher(
 def callee(
     function: Callable[..., Any], report: Callable[[Compilation], None]
 ) -> object:
-    """How numba types a kernel where another one calls it; see `dispatcher`."""
+    """The numba type of a kernel that another one calls; see `dispatcher`."""
     return _Callee(_dispatcher(function, report, is_callee=True))
 
 
 @functools.cache
 def fetcher() -> object:
-    """How numba types `ingest.arrays.compiled.fetch` where a kernel calls it."""
+    """The numba type of `ingest.arrays.compiled.fetch` in a kernel."""
 
     @intrinsic
     def fetch(_: object, column: Any, at: Any) -> Any:  # noqa: ANN401
@@ -151,7 +151,7 @@ def _dispatcher(
 
 
 class _Callee(types.Dispatcher):
-    """A kernel where another one calls it: compiled once, not for each kind of number.
+    """A kernel that another one calls, compiled once, not for each kind of number.
 
     numba would compile it again for every constant and width of integer that some call
     passes: the half of all the time that it took.
@@ -217,7 +217,7 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
 
 
 class _BroughtLocator(_Locator):
-    """The same where nothing is written."""
+    """The same for code that came with the package, where nothing is written."""
 
     @staticmethod
     def folder(name: str) -> Path:
@@ -289,7 +289,7 @@ def _link_runtime() -> None:
 
 
 def folder_name(module: str) -> str:
-    """The name of the folder for the kernels of an imported module."""
+    """Name of the cache folder for the kernels of an imported module."""
     digest = hashlib.sha256()
     versions = (sys.implementation.cache_tag, np, llvmlite, numba)
     for version in (getattr(used, "__version__", used) for used in versions):
@@ -303,7 +303,7 @@ def folder_name(module: str) -> str:
 def _sources(module: str) -> dict[str, str]:
     """Digests of the source of a module and of those that it imports, by name.
 
-    Only modules of the same project, which are ours and those of the module's own
+    Only modules of the same project count: ours and those of the module's own
     top-level package.
     """
     project = {__name__.partition(".")[0], module.partition(".")[0]}
@@ -331,10 +331,10 @@ def _source(file: str) -> tuple[str, frozenset[str]]:
 
 
 def _writable_folder(name: str) -> Path:
-    """A folder of that name in the user's cache, else in a temporary folder.
+    """A folder with a name in the user's cache, else in a temporary folder.
 
     Raises:
-        OSError: neither can be written, or others can write there too.
+        OSError: neither can be written, or other users can write there, too.
     """
     problems = []
     for base in _bases():
@@ -356,7 +356,7 @@ def _writable_folder(name: str) -> Path:
 
 
 def _bases() -> Iterator[Path]:
-    """Where folders may be."""
+    """Folders that may contain the cache."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen)
     else:
@@ -367,10 +367,10 @@ def _bases() -> Iterator[Path]:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder into which only its owner can write: what is in it will be run.
+    """Make a folder to which only its owner can write, since its content is run.
 
     Raises:
-        OSError: it is there and belongs to somebody else, or others can write to it.
+        OSError: it belongs to another user, or other users can write to it.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""Kernels that no package brought for this Python are compiled once, in the background.
+"""Compilation, once and in the background, of kernels that no package brought.
 
 A wheel has machine code for the Python and the libraries that it was built with. With
 others, the first answer compiles the kernels that it needs itself. Meanwhile a process
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _LIST = "signatures.json"
 _NICENESS = 19
 _BEFORE_OTHERS = "ingest.analysis"
-"""Its kernels are needed for every dump, and after those of the reader."""
+"""Room whose kernels every dump needs, after those of its reader."""
 
 
 class Signature(NamedTuple):
@@ -39,7 +39,7 @@ class Signature(NamedTuple):
 
     Attributes:
         module: Its module.
-        kernel: Its name in there.
+        kernel: Its name in the module.
         arguments: The types, as `_described` returns them.
     """
 
@@ -69,7 +69,7 @@ def is_first() -> bool:
 
 
 def compile_all(listed: Iterable[Signature]) -> int:
-    """Compile kernels that are not stored yet; returns how many could not be.
+    """Compile kernels that are not stored yet; return how many could not be.
 
     What another version of numba describes otherwise is left to the first call.
     """
@@ -86,7 +86,7 @@ def compile_all(listed: Iterable[Signature]) -> int:
 
 
 def write_list(modules: Iterable[str]) -> int:
-    """Write the list of all kernels that the package brings; returns their number.
+    """Write the list of all kernels that the package brings; return their number.
 
     Args:
         modules: The modules with kernels, which have been imported.
@@ -101,14 +101,14 @@ def read_list() -> list[Signature]:
     """The list that came with the package.
 
     Raises:
-        OSError: there is none.
+        OSError: there is no list.
     """
     text = (kernel_cache.BROUGHT / _LIST).read_text(encoding="utf-8")
     return [Signature(*entry) for entry in json.loads(text)]
 
 
 def _brought(module: str) -> Iterator[Signature]:
-    """What numba's index files of a module have; kernels that only others call not."""
+    """Signatures in numba's index files of a module, unless only kernels call them."""
     for file in (kernel_cache.BROUGHT / kernel_cache.folder_name(module)).glob("*.nbi"):
         with file.open("rb") as index:
             pickle.load(index)  # the version of numba
@@ -144,7 +144,7 @@ def _typed(described: Any) -> Any:  # noqa: ANN401
 
     Raises:
         AttributeError: there is no such type.
-        ImportError: its class is nowhere.
+        ImportError: its class cannot be found.
     """
     if isinstance(described, str):
         return getattr(types, described)

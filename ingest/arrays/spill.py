@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 NEVER, AUTO = "none", "auto"
-"""In place of a folder: refuse what does not fit into memory; choose one with room."""
+"""Instead of a folder: refuse what does not fit into memory; choose one with room."""
 
 LEAST_BYTES = 1 << 16
 """Smaller arrays stay in memory. Readers make their columns of pieces not much larger
@@ -62,14 +62,14 @@ class _MemoryHandler(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class _Spill:
-    """What must live as long as any array.
+    """Objects that must live as long as any array.
 
     Attributes:
-        folder: Where the files are.
+        folder: Folder of the files.
         state: int64 (2,). The number of the last system error of a file, and how many
             files have been mapped.
         capsule: The handler as NumPy takes it.
-        kept: What the handler refers to.
+        kept: Objects to which the handler refers.
     """
 
     folder: Path
@@ -83,17 +83,17 @@ _listeners: list[Callable[[str], None]] = []
 
 
 def is_supported() -> bool:
-    """Whether this system has what it takes."""
+    """Whether this system supports it."""
     return sys.platform == "linux"
 
 
 def is_started() -> bool:
-    """Whether large arrays are in files from when they are made."""
+    """Whether new large arrays are made in files."""
     return bool(_started)
 
 
 def folder_with_room(needed_bytes: int) -> Path | None:
-    """Where temporary files are on a disk with so much room; ``None`` for nowhere."""
+    """A folder for temporary files with enough room on its disk; ``None`` for none."""
     for folder in (Path(tempfile.gettempdir()), Path("/var/tmp")):
         with suppress(OSError):
             room = shutil.disk_usage(folder).free
@@ -117,7 +117,7 @@ def _is_in_memory(folder: Path) -> bool:
 
 @contextmanager
 def reported(listener: Callable[[str], None]) -> Iterator[None]:
-    """Have ``listener`` called with a line when arrays begin to be in files."""
+    """Call ``listener`` with a line when arrays begin to be in files."""
     _listeners.append(listener)
     try:
         yield
@@ -133,11 +133,11 @@ def can_start(chosen: str, needed_bytes: int, why: str) -> bool:
     Args:
         chosen: The folder of the files, `NEVER`, or `AUTO` for that of temporary
             files, where its disk has room.
-        needed_bytes: About what all arrays take.
-        why: What needs how much, for the line that says so.
+        needed_bytes: About how many bytes all arrays take.
+        why: Text on what needs how much, for a line to the user.
 
     Returns:
-        Whether they are.
+        Whether new large arrays are in files.
 
     Raises:
         IngestError: no file can be made in the chosen folder.
@@ -178,7 +178,7 @@ def why_no_file() -> str | None:
 
 
 def _use(capsule: object) -> None:
-    """Allocate by a handler in this context; a thread needs a copy of it."""
+    """Use a handler in this context; a thread needs a copy of the context."""
     core = import_module("numpy._core._multiarray_umath")
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype = ctypes.c_void_p
@@ -251,7 +251,7 @@ def _handler(folder: Path) -> _Spill:
 
     @njit
     def mapped(count: Any) -> Any:  # noqa: ANN401
-        """The address of so many zeros in a new file; 0 where that fails."""
+        """The address of zeros in a new file; 0 if that fails."""
         copy(name_at, pristine_at, name_bytes)
         file = mkstemp(name_at)
         if file < 0:

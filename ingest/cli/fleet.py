@@ -226,7 +226,7 @@ def _write_result(result: Added, source_count: int, bare: Sequence[str]) -> None
 
 
 def _write_some(files: Sequence[tuple[str, str]]) -> None:
-    """A line for each file, up to some."""
+    """Print a line for each file, up to a limit."""
     for address, why in files[:_LISTED]:
         typer.echo(printable(f"  {address}: {why}"))
     if len(files) > _LISTED:

@@ -240,7 +240,7 @@ class _Graph:
     def _relate(self) -> None:
         """Create all relationships but INSTANCE_OF, which came with the objects.
 
-        A transaction locks both nodes of a relationship. Of two transactions that
+        A transaction locks both nodes of a relationship. If two transactions each
         create 20,000 relationships among a million nodes, one would wait for the other.
         So each is limited to two stretches of nodes, and the other one works on other
         stretches.

@@ -71,10 +71,10 @@ if TYPE_CHECKING:
     from ingest.tables.parquet import StoredTables
 
 _DISK_BYTES = 100
-"""Disk for each node or relationship while a store is made; 71 were measured."""
+"""Bytes on disk for each node or relationship while a store is made; measured: 71."""
 
 _LEAST_DISK_BYTES = 50
-"""Disk for each node or relationship in the smallest store of any dump."""
+"""Bytes on disk for each node or relationship in the smallest store of a dump."""
 
 _START_US, _BULK_US, _BOLT_US = 8e6, 1.05, 30.0
 """Microseconds that a bulk load takes at least, then those for each node or

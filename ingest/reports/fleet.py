@@ -33,7 +33,7 @@ _ONLY_IF_ANY = "failures"
 _NO_LEAKS = "No complete dump has a leak suspect."
 
 MORE = "and more; --limit lists more of them"
-"""Below a table that is cut."""
+"""Text below a table that is cut."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,8 +106,7 @@ def notes(
 ) -> list[str]:
     """Sentences about the whole heap that come before the suspects.
 
-    An incomplete dump does not tell how much is garbage, for it may lack the references
-    to it.
+    An incomplete dump does not tell how much is garbage: it may lack references.
     """
     found = []
     if incomplete:

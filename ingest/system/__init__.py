@@ -1,1 +1,1 @@
-"""What the machine gives: files, folders, processes, signals, settings."""
+"""Access to the machine: files, folders, processes, signals, settings."""

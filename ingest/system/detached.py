@@ -1,4 +1,4 @@
-"""Processes that go on when the command that has started them ends."""
+"""Processes that go on after the command that started them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def start_detached(
     folder: Path | None = None,
     output: BinaryIO | int = subprocess.DEVNULL,
 ) -> int:
-    """Start a process that Ctrl-C does not reach and for which nobody waits.
+    """Start a process that Ctrl-C does not reach, and for which nobody waits.
 
     Args:
         command: Its command line.
-        environment: Its environment; this process's otherwise.
-        folder: Its working folder; this process's otherwise.
+        environment: Its environment; by default this process's.
+        folder: Its working folder; by default this process's.
         output: Receives what it prints.
 
     Returns:
-        Its number.
+        Its process id.
 
     Raises:
         OSError: it cannot be started.

@@ -44,7 +44,7 @@ class OutputFile:
         return self._digest.hexdigest()
 
     def written(self) -> Path | None:
-        """Where what is written so far can be read; ``None`` for a device or a pipe.
+        """Path where the bytes so far can be read; ``None`` for a device or a pipe.
 
         Raises:
             IngestError: the disk is full, or gone.
@@ -182,9 +182,9 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def remove_aside(*folders: Path) -> None:
-    """Remove folders that nothing uses, in a process for which nobody waits.
+    """Remove unused folders in a process for which nobody waits.
 
-    A folder of a gigabyte takes a second.
+    Removing a gigabyte takes a second.
     """
     try:
         start_detached([sys.executable, "-I", "-S", "-c", _REMOVE, *map(str, folders)])
@@ -201,7 +201,7 @@ for folder in sys.argv[1:]:
 
 
 def file_lock(path: Path, *, poll_s: float = 0.05) -> BaseFileLock:
-    """A lock by which processes keep apart, once its file system is known to have any.
+    """A lock between processes, after a check that the file system has locks.
 
     On some network file systems ``flock`` fails. Versions of filelock take that for a
     lock that another process has and wait for ever, or lock in a way that a killed
@@ -209,7 +209,7 @@ def file_lock(path: Path, *, poll_s: float = 0.05) -> BaseFileLock:
 
     Args:
         path: Its file, in a folder that exists.
-        poll_s: How often to look whether it is free.
+        poll_s: Seconds between two looks whether it is free.
 
     Raises:
         IngestError: the file system has no locks.
@@ -248,11 +248,11 @@ def write_private(path: Path, text: str) -> None:
 
 
 class _Part:
-    """A file that is written beside its target; or the target, if it is a device.
+    """A file that is written next to its target, or to a device directly.
 
     Attributes:
         path: Where it is written.
-        is_device: Whether it is the target, which is no file.
+        is_device: Whether the target is a device, and is written to directly.
     """
 
     def __init__(self, path: Path, *, private: bool) -> None:
@@ -276,7 +276,7 @@ class _Part:
 
     @property
     def file(self) -> BinaryIO:
-        """It, once it has been made."""
+        """The file, once it has been opened."""
         assert self._file is not None
         return self._file
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 GRACE_S = 0.7
-"""For the main thread to end in order."""
+"""Time for the main thread to end in order."""
 
 _SIGNALS = [
     getattr(signal, name)
@@ -48,14 +48,14 @@ class Interrupted(BaseException):
     """The user pressed Ctrl-C; not an `Exception`, so that nothing else catches it.
 
     Attributes:
-        exit_code: Of the process, as shells have it: 128 and the signal's number.
+        exit_code: Exit code of the process, as in shells: 128 plus the signal's number.
     """
 
     exit_code = 128 + signal.SIGINT
 
 
 def install() -> None:
-    """Begin to watch for the signals; only a process of its own can do this."""
+    """Begin to watch for the signals; only a program may do this, not a library."""
     ours, pythons = socket.socketpair()
     pythons.setblocking(False)
     signal.set_wakeup_fd(pythons.fileno(), warn_on_full_buffer=False)
@@ -71,7 +71,7 @@ def install() -> None:
 
 @contextmanager
 def at_the_end(action: Callable[[], None]) -> Iterator[None]:
-    """Have ``action`` performed if the process is ended within the block.
+    """Perform ``action`` if the process is ended within the block.
 
     Only for the case in which the block cannot clean up by itself. The action takes
     less than half a second, and runs on another thread.
@@ -85,7 +85,7 @@ def at_the_end(action: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def leaving(consequence: str) -> Iterator[None]:
-    """Say ``consequence`` if Ctrl-C is pressed within the block."""
+    """Print ``consequence`` if Ctrl-C is pressed within the block."""
     _CONSEQUENCES.append(consequence)
     try:
         yield
@@ -98,7 +98,7 @@ def leaving(consequence: str) -> Iterator[None]:
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Let the interruption through where cleaning up after it fails.
+    """Raise the interruption even if cleaning up after it fails.
 
     Interrupted in the middle of a message, a library may not be able to close its
     connection, and its error would take the place of ours. An extension in C may even
@@ -117,7 +117,7 @@ def kept() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Let the interruption wait until the block ends, which must be soon.
+    """Delay the interruption until the block ends, which must be soon.
 
     For imports of extensions in C: they print what is raised in what they import, and
     fail with an error of their own.
@@ -136,7 +136,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def handled_by(handler: Callable[[], None]) -> Iterator[None]:
-    """Call ``handler`` for Ctrl-C, where that is the regular end of a command."""
+    """Call ``handler`` for Ctrl-C, if that is the regular end of a command."""
 
     def handle(_signal: int, _frame: FrameType | None) -> None:
         handler()
@@ -160,7 +160,7 @@ def say(consequence: str = "") -> None:
 
 
 def uninstall() -> None:
-    """Let the signals end the process at once, which has nothing to do any more."""
+    """Let the signals end the process at once, since its work is done."""
     for number in _SIGNALS:
         if signal.getsignal(number) in (_raise, _ignore):
             signal.signal(number, signal.SIG_DFL)
@@ -170,7 +170,7 @@ def uninstall() -> None:
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    for one in _SIGNALS:  # not a second time, while this unwinds
+    for one in _SIGNALS:  # no second time while this one unwinds
         if signal.getsignal(one) is _raise:
             signal.signal(one, _ignore)
     interrupted = Interrupted()
@@ -181,7 +181,7 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 
 
 def _say_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-    """Say what is raised where it ends, but for the interruption.
+    """Report errors that nothing can catch, except the interruption.
 
     Such as in what C calls. It is lost then, and the other thread ends the process.
     """
@@ -194,7 +194,7 @@ def _ignore(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _watch(wakeup: socket.socket) -> None:
-    """Wait for Ctrl-C, then for the end; bring it about if it does not come."""
+    """Wait for Ctrl-C, then for the end of the process; end it if it goes on."""
     while (number := _signal_of(wakeup)) is None:
         pass
     consequence = _CONSEQUENCES[-1] if _CONSEQUENCES else ""

@@ -25,14 +25,14 @@ _CACHED = re.compile(r"^(?:total_)?inactive_file (\d+)$", re.MULTILINE)
 
 
 def used_bytes() -> int:
-    """What this process occupies."""
+    """Memory that this process occupies."""
     import psutil
 
     return int(psutil.Process().memory_info().rss)
 
 
 def available_bytes(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int:
-    """What this process may occupy before the system ends one: used, and still free."""
+    """Memory that this process may occupy: what it uses, and what is free."""
     import psutil
 
     free = int(psutil.virtual_memory().available)
@@ -48,7 +48,7 @@ _RETAINED_BYTES = 8 << 20
 
 
 def return_large_arrays() -> None:
-    """Have arrays of more than a megabyte given back to the system once they are freed.
+    """Have freed arrays of more than a megabyte given back to the system at once.
 
     The C library learns from each large array that is freed to retain arrays of its
     size, up to 32 MiB: a seventh of all memory at the peak. What smaller ones leave is
@@ -81,7 +81,7 @@ def cgroup_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | No
 def _groups(root: Path, membership: Path) -> Iterator[tuple[int, int]]:
     """Limit and usage of each control group that limits this process, in bytes.
 
-    Cached files do not count as used where the kernel would drop them first.
+    Cached files do not count as used if the kernel would drop them first.
 
     Source: Linux kernel, Documentation/admin-guide/cgroup-v2.rst (``memory.max``)
     and cgroup-v1/memory.rst (``memory.limit_in_bytes``).

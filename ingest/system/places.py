@@ -1,6 +1,6 @@
 """Folders of the tool.
 
-Those of the platform (XDG on Linux), or all below ``INGEST_HOME`` if it is set.
+They are the platform's (XDG on Linux), or all below ``INGEST_HOME`` if it is set.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Places:
 
 
 def variable(name: str) -> str | None:
-    """A variable of the environment; ``None`` if it is not set, or only blanks.
+    """An environment variable; ``None`` if it is not set or only blanks.
 
     Nobody means a folder or an address of blanks: it is what a script makes of a
     variable that it lacks.

@@ -1,6 +1,6 @@
-"""The name of a process, by which it is known whose something is.
+"""Names of processes, which tell the owner of a dump or a file.
 
-It has the machine, the number and the start, so that a dead process is recognized.
+A name has the machine, process id and start time, so dead processes are recognized.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 NOBODY = "nobody"
-"""The owner of what anybody may delete."""
+"""The owner of what any process may delete."""
 
 
 def this_process() -> str:
@@ -23,7 +23,7 @@ def this_process() -> str:
 
 
 def is_alive(name: str) -> bool | None:
-    """Whether that process runs; ``None`` where this machine cannot know."""
+    """Whether a process runs; ``None`` if this machine cannot know."""
     if name == NOBODY:
         return False
     machine, _, start = name.rpartition(":")
@@ -37,7 +37,7 @@ def is_alive(name: str) -> bool | None:
 
 
 def _machine() -> str:
-    """This machine, or this container of it: where a process id means something."""
+    """This machine or container, in which a process id is unique."""
     try:
         space = Path("/proc/self/ns/pid").readlink().name
     except OSError:
@@ -46,7 +46,7 @@ def _machine() -> str:
 
 
 def _start(pid: int) -> str:
-    """When a process started; the same after somebody has set the clock.
+    """Start time of a process, which does not change when somebody sets the clock.
 
     Source: proc(5), ``/proc/pid/stat``: the third field follows the name in brackets,
     the 22nd is the start in clock ticks since the machine was started.

@@ -292,7 +292,7 @@ class ReferencePlaces:
 
     @cached_property
     def _roots_by_words(self) -> tuple[NDArray[np.int64], dict[str, list[int]]]:
-        """A number for each root, equal if their texts are equal, and roots by text."""
+        """A number for each root, equal for equal texts; and numbers by text."""
         graph = self._graph
         further = (graph.root_field, graph.root_owner, graph.root_frame)
         columns: list[NDArray[Any]] = [graph.root_kind, graph.root_type, self.tables]

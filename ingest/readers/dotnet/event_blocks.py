@@ -80,7 +80,7 @@ class TraceHeader(NamedTuple):
     """The header of a stream.
 
     Attributes:
-        version: Of the format.
+        version: Version of the format.
         pointer_bytes: 4 or 8.
         process: Process id; -1 if not recorded.
         ticks: The clock at the start of the trace.
