@@ -1,4 +1,4 @@
-"""Answers about what objects have in them: attributes, and slots of arrays."""
+"""Answers about contents of objects: attributes, and slots of arrays."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _KEY = "(key)"
 """The field of a dictionary that refers to a key."""
 
 _AT_ONCE = 1 << 20
-"""References whose fields are looked at together."""
+"""References whose fields are read together."""
 
 _FIRST_SLOTS = 1 << 10
-"""Of a hash table of sets: a power of two."""
+"""Initial size of a hash table of sets, a power of two."""
 
 
 @kernel
@@ -63,8 +63,8 @@ def _find_sets(
 
     Args:
         keys: Owner and name in the upper and lower 32 bits, ascending.
-        first: The one to begin with.
-        used: Sets that there are.
+        first: The key to begin with.
+        used: Number of sets so far.
         table: See `_next`.
         set_of: The set of each owner until now; it changes.
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from ingest.queries.library import Value
 
 _LONGEST = 8
-"""References of a cycle."""
+"""The most references of a cycle."""
 
 _FAR = 255
-"""Steps of what leads to no candidate in time."""
+"""Marks objects that lead to no candidate in time."""
 
 
 @kernel
@@ -50,18 +50,18 @@ def _step_back(
     first: int,
     end: int,
 ) -> int:
-    """Find what leads to objects that are near, by references ``first`` to ``end``.
+    """Find objects whose references ``first`` to ``end`` lead to near ones.
 
     Args:
         references: The references that are followed.
         is_near: From `bits_of`.
-        step: What the objects that are found get, unless they have steps.
+        step: Number for the objects found, unless they have one.
         steps: uint8 (N + M,). Steps of each object, or `_FAR`.
         first: The first reference.
         end: Where they end.
 
     Returns:
-        How many objects are found.
+        How many objects were found.
     """
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped, found, row = len(skipped) > 0, 0, 0
@@ -101,7 +101,7 @@ def _find_cycle(
         cycle: Room for the objects; ``candidate`` is the last one.
 
     Returns:
-        How many it has; 0 if there is none.
+        How many objects the cycle has; 0 if there is none.
     """
     start, targets, skipped = references.start, references.target, references.skipped
     some_skipped = len(skipped) > 0
@@ -141,7 +141,7 @@ def _candidates(heap: HeapView, values: Mapping[str, Value]) -> list[int]:
 
 
 def _least(column: NDArray[np.int64], count: int) -> int:
-    """A number that at least so many of a column reach, if as many are positive."""
+    """A number that at least ``count`` values reach, if as many are positive."""
     least = 1 << 40
     while least and np.count_nonzero(column >= least) < count:
         least >>= 4

@@ -1,4 +1,4 @@
-"""Event handlers, by what holds them and by what they call."""
+"""Event handlers, by their holders and by their targets."""
 
 from __future__ import annotations
 
@@ -254,17 +254,17 @@ def _find_handled(
     found: Numbers,
     used: int,
 ) -> tuple[int, int]:
-    """Find what handlers call, from one on, until there is no room for more.
+    """Find what handlers call, from ``first`` on, until there is no room.
 
-    To do one again adds nothing twice.
+    Repeating a handler adds nothing twice.
 
     Args:
         references: The references that are followed.
         type_index: Column of the heap.
         retained: Column of the heap.
         is_delegate: Bool (T + 1,). Types of handlers.
-        is_list: Types of what a handler has that is several.
-        is_other: Types of what a delegate does not call.
+        is_list: Types of lists in which a handler with several targets has them.
+        is_other: Types that a delegate does not call.
         given: Columns of handlers, by their groups and the parts of these: handler,
             what has it, its group, and the numbers of group and part, from 1.
         first: The handler to begin with.

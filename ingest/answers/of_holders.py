@@ -1,4 +1,4 @@
-"""Answers about what holds: roots, timers, closures, equal texts."""
+"""Answers about holders: roots, timers, closures; and equal texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATIC, _UNKNOWN = "static", "(unknown)"
 
 
 def _holding_roots(heap: HeapView, columns: Sequence[str]) -> pl.DataFrame:
-    """Roots with the retained size of what they hold; null where they do not."""
+    """Roots with the retained size of their object; null if they do not hold it."""
     roots = whole(heap, "roots", ["object", "holds", *columns])
     retained = pl.Series(heap.retained_bytes)
     return roots.with_columns(
@@ -145,7 +145,7 @@ def isolates(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 
 
 def fitting(heap: HeapView, pattern: str) -> NDArray[np.bool_]:
-    """Bool (T + 1,): which types have a name like that; no placeholder has."""
+    """Bool (T + 1,): which types match a pattern; placeholders do not."""
     fits = re.compile(pattern, re.ASCII).fullmatch
     return np.array([*(bool(fits(name)) for name in heap.type_names), False])
 
@@ -242,7 +242,7 @@ def timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 def _through(
     heap: HeapView, rows: NDArray[np.int64], field: str
 ) -> dict[int, list[int | None]]:
-    """What objects refer to through a field that holds, by their rows."""
+    """Targets of references through a field that hold, by row of the source."""
     references = references_from(heap, rows)
     fields = heap.frame("references", references.tolist(), ["field"])["field"]
     chosen = references[(fields == field).fill_null(value=False).to_numpy()]

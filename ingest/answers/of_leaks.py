@@ -1,4 +1,4 @@
-"""Answers about what piles up below objects, and what alone holds it."""
+"""Answers about objects that pile up below others, and sole holders."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _parents(heap: HeapView, rows: NDArray[np.int64]) -> pl.DataFrame:
 def _find_largest(
     start: Starts, dominated: Ints, rows: Longs, retained: Longs, largest_bytes: Longs
 ) -> None:
-    """Find the most bytes that an object retains that each row dominates."""
+    """Find the bytes of the largest object that each row immediately dominates."""
     for place in range(len(rows)):
         row = rows[place]
         for at in range(start[row], start[row + 1]):
@@ -147,7 +147,7 @@ def accumulation_points(heap: HeapView, values: Mapping[str, Value]) -> list[Row
 
 
 def _pile(heap: HeapView, row: int) -> tuple[int, int, int] | None:
-    """The type with most bytes of what an object dominates: its row, count, bytes."""
+    """The type with most bytes below an object: its row, count and bytes."""
     children = heap.dominated_by(np.array([row]))["below"].to_numpy()
     by_type = (
         pl.DataFrame(
@@ -255,7 +255,7 @@ def delegate_only(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 
 
 _MORE = 2
-"""Where counting ends: of several references none is the only one."""
+"""Counting ends here, since none of several references is the only one."""
 
 
 @kernel
@@ -268,7 +268,7 @@ def _count_holders(
     end: int,
     count: Bytes,
 ) -> None:
-    """Count references to objects from others that these do not dominate.
+    """Count references to objects from others that they do not dominate.
 
     Those from ``first`` to ``end``, up to `_MORE`, to objects with their bit.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ingest.queries.library import Value
 
 _LONGEST = 10_000
-"""References of a path that is followed."""
+"""The most references of a path."""
 
 
 def object_(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
@@ -131,7 +131,7 @@ def _root_referrers(heap: HeapView, row: int) -> list[Row]:
 
 
 def _object_referrers(heap: HeapView, row: int, limit: int) -> list[Row]:
-    """Objects that refer to one; the nearest to a root, where there are more."""
+    """Objects that refer to one; if they are too many, the nearest to a root."""
     references = heap.references_to([row])
     sources = heap.sources(references)
     distance = heap.root_distance[sources].astype(np.int64)  # `_FAR` is no int32
@@ -276,7 +276,7 @@ def _ways_around(
 ) -> list[tuple[int, list[int]]]:
     """Shortest paths from roots to objects that do not go through another one.
 
-    Of several, the first one by rows: that of the root, then those of the objects.
+    Among equals, the first one by rows of the root, then of the objects.
 
     Returns:
         The root, and the rows down to the object; nothing for a path of `_LONGEST`
@@ -401,7 +401,7 @@ def _steps(heap: HeapView, steps: list[int]) -> list[Row]:
 
 
 _MOST_ALIKE = 20
-"""Steps from an object to another one of its type that are one step."""
+"""The most steps between objects of one type that count as one."""
 
 
 def dominated_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:

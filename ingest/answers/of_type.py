@@ -126,7 +126,7 @@ def root_paths_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]
 _MOST_SKIPPED = 10
 _LOST = -3
 _ABOVE = {ROOT: "(roots)", _LOST: "(further up)"}
-"""What to say instead of an owner's type."""
+"""Text instead of an owner's type."""
 
 
 def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:

@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 _FEW = 50
-"""Rows of a table that are made one by one."""
+"""Up to so many rows of a table are made one by one."""
 
 MANY_REFERENCES = 1 << 20
-"""From this number on, two processors look through references."""
+"""With at least so many references, two processors search them."""
 
 _STRIDE = 32
 """Rows that a search for the one of a reference leaps over."""
 
 VALUE_LENGTH = 40
-"""Characters of a value in a path."""
+"""The most characters of a value in a path."""
 
 
 NOT_SEEN = -1
-"""The place of an object that is not known."""
+"""Place of an object whose place is unknown."""
 
 _ABOVE_ALL = 2**31 - 1
 """The place of the super-root."""
@@ -53,7 +53,7 @@ _ABOVE_ALL = 2**31 - 1
 
 @kernel
 def _climb(dominator: Ints, rows: Longs, place: Ints) -> None:
-    """Give rows, and what is on their way up, the place that the way leads to."""
+    """Give rows, and objects on the way up, the place to which the way leads."""
     for first in rows:
         row = first
         while row >= 0 and place[row] == NOT_SEEN:
@@ -66,7 +66,7 @@ def _climb(dominator: Ints, rows: Longs, place: Ints) -> None:
 
 
 def bits_of(chosen: NDArray[np.bool_]) -> Bytes:
-    """A bit of each row, eight to a byte: so few that they stay in a cache."""
+    """One bit for each row, eight to a byte, so that all stay in a cache."""
     return np.packbits(chosen, bitorder="little")
 
 
@@ -91,7 +91,7 @@ def _list_into(targets: Ints, bits: Bytes, first: int, end: int, found: Longs) -
 
 @kernel
 def row_of(start: Starts, ref: int, row: int) -> int:
-    """The row that a reference is of, given one that is not after it."""
+    """The row that has a reference, given a row that is not after it."""
     while row + _STRIDE < len(start) and start[row + _STRIDE] <= ref:
         row += _STRIDE
     while start[row + 1] <= ref:
@@ -103,7 +103,7 @@ def row_of(start: Starts, ref: int, row: int) -> int:
 def _follow(
     start: Starts, others: Ints, rows: Longs, ones: Longs, found: Longs
 ) -> None:
-    """List ``rows``, in that order, with each of ``others`` that is theirs."""
+    """List ``rows``, in order, each with all of its ``others``."""
     used = 0
     for row in rows:
         for at in range(start[row], start[row + 1]):
@@ -114,7 +114,7 @@ def _follow(
 def followed(
     start: Starts, others: Ints, rows: NDArray[np.int64]
 ) -> tuple[Longs, Longs]:
-    """Pairs of some rows, in that order, and what belongs to each.
+    """Pairs of a row and one of its others, for rows in order.
 
     Args:
         start: Integers (N + 1,). The first of ``others`` of each of N rows.
@@ -140,7 +140,7 @@ class HeapView:
         captions: Short names of all types, then the one of placeholders.
         type_index: int32 (N + M,). Row of the type of each object, -1 of placeholders.
         shallow_bytes: int64 (N + M,), bytes.
-        lengths: int64 (N + M,). Of texts and collections, -1 of other objects; only
+        lengths: int64 (N + M,). Length of texts and collections, else -1; only
             where the heap has them.
         dominator: int32 (N + M,). See `ingest.analysis.metrics`, as for the following.
         root_distance, path_parent: int32 (N + M,).
@@ -175,7 +175,7 @@ class HeapView:
     root_holds: NDArray[np.bool_]
 
     COLUMNS: ClassVar[Mapping[str, Callable[[Any], object]]] = {}
-    """What makes those attributes that are made when they are first used."""
+    """Functions for attributes that are made when first used."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
@@ -212,7 +212,7 @@ class HeapView:
         return self.frame("objects", rows, ["address"])["address"].to_list()
 
     def has(self, table: str, column: str) -> bool:
-        """Whether the heap has what a column is made of."""
+        """Whether the heap has the data of a column."""
         return column not in self.tables.absent(table)
 
     def properties(self) -> dict[str, object]:
@@ -242,7 +242,7 @@ class HeapView:
         return str(self.captions[self.types_named(name)[0]])
 
     def elsewhere(self, text: str, address: str = "") -> str:
-        """Nothing: it was opened alone, and no other dump is asked."""
+        """Empty: the dump was opened alone, so there is no other."""
         del text, address
         return ""
 
@@ -360,13 +360,13 @@ class HeapView:
         return found
 
     def holding(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of these references, those that hold their target."""
+        """Those of some references that hold their target."""
         if not len(self.skipped):
             return references
         return references[~self.skipped[references]]
 
     def holding_rows(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of these references, those that hold their target, of reachable objects."""
+        """Those of some references of reachable objects that hold their target."""
         references = self.holding(references)
         reachable = self.root_distance[self.sources(references)] >= 0
         return references[reachable]
@@ -408,7 +408,7 @@ class HeapView:
         return place[rows]
 
     def live(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of some objects that a root reaches."""
+        """Those of some objects that roots reach."""
         return rows[self.root_distance[rows] >= 0]
 
     def is_reachable(self, row: int) -> bool:

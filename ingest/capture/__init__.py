@@ -5,13 +5,13 @@ written is read to its end before it gets its name, see `ingest.capture.complete
 """
 
 TIMEOUT_S = 60.0
-"""How long to wait for a response of the program."""
+"""Seconds to wait for a response of the program."""
 
 EVERY_S = 10.0
-"""Between two snapshots over one connection."""
+"""Seconds between two snapshots over one connection."""
 
 WHOLE_S = 600.0
-"""How long a capture of which nothing else limits the length may take."""
+"""Seconds that a capture may take, if nothing else limits it."""
 
 QUIET_S = 60.0
-"""How long of that nothing may arrive."""
+"""Seconds of these without anything arriving."""

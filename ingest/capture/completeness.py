@@ -1,4 +1,4 @@
-"""Whether a captured file has all its records: no success is told before that."""
+"""Whether a captured file has all its records, before success is reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_captured(part: Path | None, progress: Progress = silent) -> None:
         progress: Receives the bytes read.
 
     Raises:
-        CaptureError: it ends too early, or is no dump.
+        CaptureError: it ends too early, or is not a dump.
     """
     if part is None:
         return

@@ -73,13 +73,13 @@ class PythonCapture:
         path: The file.
         byte_count: Its size.
         sha256: Its digest.
-        pid: Of the program.
-        name: Of the program.
+        pid: Process id of the program.
+        name: Name of the program.
         mode: ``fork`` or ``stop``.
         pause_s: How long the program stood still.
         copied_bytes: Memory that the copy of the program took beyond what it shared;
             0 without a copy.
-        duration_s: How long all took.
+        duration_s: Duration of the whole capture.
         interpreter_count: How many interpreters the program has, of which only the
             main one is in the dump; 0 if it does not tell.
     """
@@ -114,7 +114,7 @@ def capture(
             if it ends in ``.gz``.
         mode: Whether a copy of the program writes (``fork``), or the program itself
             (``stop``); ``auto`` copies if there is memory for it.
-        values: Whether to write what texts and numbers are.
+        values: Whether to write the values of texts and numbers.
         force: Overwrite the file.
         timeout_s: How long all may take.
         progress: Receives the bytes written, as stage ``capture``.
@@ -189,7 +189,7 @@ def _traced(target: RunningProgram) -> Iterator[None]:
 
 @contextmanager
 def _alone(target: RunningProgram) -> Iterator[None]:
-    """No other capture of the same program from this machine at the same time.
+    """Keep other captures on this machine from the same program.
 
     Whoever has a name of Linux's own, which is no file, has it to the end of the
     process, be it killed.
@@ -235,7 +235,7 @@ def _folder(pid: int) -> Iterator[tuple[UntrustedFolder, str]]:
 
 
 def _bootstrap(asked: dict[str, object], until: float) -> bytes:
-    """What the copy or the thread runs.
+    """The Python text that the copy or the thread runs.
 
     Objects are listed before the text is compiled, so that they are the program's. From
     then on nothing is collected: what a collection takes out of the list of what it
@@ -308,7 +308,7 @@ class _Run:
     def dump(
         self, text: bytes, until: float, timeout_s: float, progress: Progress
     ) -> tuple[int, float]:
-        """Have the program write; how many interpreters it has, and its pause.
+        """Have the program write; return its number of interpreters, and its pause.
 
         Raises:
             CaptureError: it does not.
@@ -374,7 +374,7 @@ class _Run:
         )
 
     def _has_begun(self, whole: float) -> bool:
-        """Whether the text runs; a copy in which it does not is killed."""
+        """Whether the text runs; a copy that does not run it is killed."""
         until = min(whole, time.monotonic() + _BEGIN_S)
         while not self._folder.has("started"):
             if self._mode == "fork":
@@ -405,10 +405,10 @@ class _Run:
         return None
 
     def _wait(self, until: float, timeout_s: float, progress: Progress) -> int:
-        """Wait for the whole dump; returns what the program says of interpreters.
+        """Wait for the whole dump; return the number of interpreters, as told.
 
         Raises:
-            CaptureError: it is not written.
+            CaptureError: the dump is not written.
         """
         folder = self._folder
         size, changed = 0, time.monotonic()
@@ -425,7 +425,7 @@ class _Run:
                 self._room.check(self._shown)
             if folder.is_abandoned("heap.hrpy.part") and not folder.has("heap.hrpy"):
                 raise CaptureError(
-                    f"{self._shown}: what wrote its heap has ended before it was done, "
+                    f"{self._shown}: the process that wrote its heap ended too early, "
                     + self._room.why_it_ended()
                 )
             if not is_there(self._target.pid) and copy is None:

@@ -104,7 +104,7 @@ def websocket_address(address: str) -> str:
     as its ``uri``.
 
     Raises:
-        CaptureError: it is none of these.
+        CaptureError: it is not such an address.
     """
     text = address.strip()
     try:

@@ -64,8 +64,8 @@ class DotnetCapture:
         path: The file.
         byte_count: Its size.
         sha256: Its digest.
-        pid: Of the program.
-        name: Of the program.
+        pid: Process id of the program.
+        name: Name of the program.
         object_counts: Objects of each heap dump in the file.
         edge_counts: References of each.
         gc_count: Collections in the file, including those of the heap dumps.
@@ -221,7 +221,7 @@ class _Taking:
     def _until_dump(
         self, main: Session, dump_count: int, other: Session | None = None
     ) -> Generator[bytes]:
-        """Parts of the stream, until it has so many complete heap dumps."""
+        """Parts of the stream, until it has ``count`` complete heap dumps."""
         waits_until = time.monotonic() + self._timeout_s
         while self._events.finished_count < dump_count:
             piece = main.read(_TICK_S)
@@ -274,7 +274,7 @@ def _check(events: GcEvents, dump_count: int) -> None:
     """Check that the capture is complete.
 
     Raises:
-        CaptureError: it is not.
+        CaptureError: it is incomplete.
     """
     if len(events.dumps) < dump_count or not all(
         dump.is_complete for dump in events.dumps

@@ -40,14 +40,14 @@ _GONE = ("Inspector.detached", "Inspector.targetCrashed")
 
 @dataclass(frozen=True, slots=True)
 class InspectedTarget:
-    """What an inspector offers to inspect: a program, a page, a worker.
+    """A target of an inspector: a program, a page, a worker.
 
     Attributes:
-        id: Of the inspector.
+        id: Id in the inspector.
         kind: ``node``, ``page``, ``worker``, ...
         title: Title of the page, or the program's script.
-        url: What it runs.
-        path: Of its WebSocket.
+        url: URL of what it runs.
+        path: Path of its WebSocket.
     """
 
     id: str

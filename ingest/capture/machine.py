@@ -1,4 +1,4 @@
-"""What is told of a kind of processor, so that `ingest.capture.ptrace` works on it.
+"""Descriptions of kinds of processors, for `ingest.capture.ptrace`.
 
 The kinds are `ingest.capture.x86_64` and `ingest.capture.aarch64`.
 """
@@ -23,10 +23,10 @@ RED_ZONE = 128
 NO_ALTERNATIVE_STACK = struct.pack("<QiIQ", 0, 0x7FFFFFFF, 0, 0)
 """What a signal frame says of the other stack, so that the one there is stays."""
 RESULT: Final = -1
-"""Stands for what the step before has returned."""
+"""Stands for the result of the previous step."""
 KEPT: Final = -2
 KEPT_TOO: Final = -3
-"""Stand for what the step that keeps it so has returned."""
+"""Stand for the result of a step that keeps it."""
 
 
 class Libc:
@@ -123,7 +123,7 @@ class SystemCall:
     """A system call that made code does, which writes nothing to the stack.
 
     Attributes:
-        name: Of `Machine.numbers`.
+        name: Name in `Machine.numbers`.
         arguments: As of a `FunctionCall`.
     """
 
@@ -220,8 +220,8 @@ class Machine:
             and the registers with which it makes the call and then goes on.
         registers: The names of the general registers, in the order of the kernel.
         number: The register that tells the number of a system call.
-        numbers: Of system calls, by name.
-        audit: What filters of system calls know this kind by.
+        numbers: Numbers of system calls, by name.
+        audit: Number by which filters of system calls know this kind.
         mutex_bytes: Size of a ``pthread_mutex_t``.
         function: Code of a function that does steps and returns 0.
     """

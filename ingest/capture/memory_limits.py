@@ -35,8 +35,8 @@ class Room:
 
     Attributes:
         target: The program.
-        resident_bytes: What it has, be it shared.
-        free_bytes: What is left for it.
+        resident_bytes: Memory that it has, including shared memory.
+        free_bytes: Memory that is left for it.
         groups: Its control groups with a limit.
     """
 
@@ -63,10 +63,10 @@ class Room:
         )
 
     def check(self, shown: str) -> None:
-        """There is memory left.
+        """Check that memory is left.
 
         Raises:
-            CaptureError: there is hardly any.
+            CaptureError: hardly any memory is left.
         """
         left = _free_bytes(self.groups)
         if left < min(_LEAST_BYTES, self.free_bytes // 2):
@@ -76,9 +76,9 @@ class Room:
             )
 
     def why_it_ended(self) -> str:
-        """The end of a message that what wrote has ended."""
+        """The end of a message that the writing process has ended."""
         return (
-            "as if it was killed; a program with little memory left can write itself: "
+            "perhaps killed; a program with little memory left can write itself: "
             "--mode stop"
         )
 

@@ -1,6 +1,6 @@
-"""Running programs: finding one by its id or name, and what ``/proc`` says of it.
+"""Running programs: finding one by its id or name, and its ``/proc`` entries.
 
-Also of those in containers.
+Programs in containers are included.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Finder:
 
 
 def differences(programs: list[RunningProgram]) -> dict[int, str]:
-    """What tells programs of one name apart, such as a server's workers, by pid.
+    """Texts that tell programs of one name apart, such as a server's workers, by pid.
 
     That is whose child each is, its memory, and how long it has run.
     """

@@ -1,4 +1,4 @@
-"""What CPython tells of itself to debuggers since 3.13 (PEP 768).
+"""What CPython tells debuggers about itself since 3.13 (PEP 768).
 
 At the start of ``_PyRuntime``, which has an ELF section of its own, a table tells where
 things are in that build: how many interpreters there are, and whether who started the

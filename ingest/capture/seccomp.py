@@ -35,10 +35,10 @@ Filter = list[tuple[int, int, int, int]]
 
 
 def check_filters(target: RunningProgram) -> None:
-    """The filters of a program allow what a capture makes it do.
+    """Check that the filters of a program allow the calls of a capture.
 
     Raises:
-        CaptureError: they do not, or it cannot be known.
+        CaptureError: they do not, or cannot be read.
         OSError: the program has ended, or may not be traced.
     """
     if status_of(target.pid, "Seccomp") in ([], ["0"]):
@@ -76,7 +76,7 @@ def _strictness(action: int) -> int:
 
 
 def _calls() -> list[tuple[str, int, Sequence[int]]]:
-    """What a capture makes a program call that filters know."""
+    """The system calls of a capture that filters may refuse."""
     numbers = machine().numbers
     made: list[tuple[str, Sequence[int]]] = [
         ("clone", (_THREAD_FLAGS,)), ("clone", (_SHARING_FLAGS,)),

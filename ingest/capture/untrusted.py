@@ -1,4 +1,4 @@
-"""Files that the user of another program writes, read without believing anything.
+"""Files that the user of another program writes, read without trusting them.
 
 They are opened below a folder, follow no link, are regular files of that user, and are
 read from the one descriptor that was looked at. Root may so read what another user
@@ -70,11 +70,11 @@ class UntrustedFolder:
             raise CaptureError(f"{path} is not a folder of the program's user")
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the folder."""
         os.close(self._fd)
 
     def remove(self) -> None:
-        """Remove what is in it."""
+        """Remove all files in it."""
         shutil.rmtree(PROC / "self/fd" / str(self._fd), ignore_errors=True)
 
     def write(self, name: str, data: bytes) -> None:

@@ -51,7 +51,7 @@ class Isolate:
     """One isolate of a running program.
 
     Attributes:
-        id: Of the VM service, such as ``isolates/123``.
+        id: Id in the VM service, such as ``isolates/123``.
         name: Such as ``main``; not unique.
         number: The digits of the id.
         group: Id of its isolate group, which shares a heap.
@@ -94,7 +94,7 @@ class VmService:
         """Version of the protocol, which only a VM service reports.
 
         Raises:
-            CaptureError: this is no VM service, or it does not answer.
+            CaptureError: this is not a VM service, or it does not answer.
         """
         version = self.call("getVersion")
         if version.get("type") != "Version":
@@ -136,7 +136,7 @@ class VmService:
         """Parts of a snapshot of ``isolate``'s heap, none of them empty.
 
         Raises:
-            CaptureError: it does not arrive, is incomplete, or is no snapshot.
+            CaptureError: it does not arrive, is incomplete, or is not a snapshot.
         """
         self.call("streamListen", streamId=STREAM)
         method = "requestHeapSnapshot"

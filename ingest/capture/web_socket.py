@@ -15,7 +15,7 @@ _QUEUED_FRAMES = 4
 _SILENT = logging.getLogger("ingest.web_socket")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
-"""What the other end does wrong is told once, as an error of the capture."""
+"""Faults of the other end are reported once, as an error of the capture."""
 
 
 def open_socket(address: str, timeout_s: float) -> ClientConnection:

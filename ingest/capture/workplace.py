@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\.heaproots\.(\d+)-(\d+)\.[0-9a-f]+\.part")
 _MOST_TRIES = 20
 _CLOCKS_S = 5.0
-"""By so much may the clocks of a file system and of the kernel differ."""
+"""The largest difference between the clocks of a file system and of the kernel."""
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def _is_ours(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_running(pid: int, since_s: float) -> bool:
-    """Whether that process, and no later one of the same number, is there."""
+    """Whether a process still runs, not a later one with the same number."""
     try:
         return psutil.Process(pid).create_time() <= since_s + _CLOCKS_S
     except psutil.NoSuchProcess:

@@ -1,1 +1,1 @@
-"""Leak suspects: piles of objects, what holds them, and the words for both."""
+"""Leak suspects: piles of objects, their holders, and the words for both."""

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ingest.suspects.holders import Holder
 
 DOUBTED = 0.5
-"""Factor of the score of a suspect against which something speaks."""
+"""Factor of the score of a suspect if something speaks against it."""
 
 _ENDED = ("closed", "destroyed", "disposed", "finished")
 _KEPT = "finished"
-"""The word that the records of a history have as well, which are held on purpose."""
+"""A word that records of a history also have, which are held on purpose."""
 _SAMPLE = 1000
 _ENTRIES = 20
 _OF_ENTRY = 8
@@ -44,7 +44,7 @@ _PATTERNS = {
 
 
 class Evidence(NamedTuple):
-    """What one dump tells of a suspect besides its size.
+    """Facts of one dump about a suspect, besides its size.
 
     Attributes:
         signs: Sentences that speak for a leak.
@@ -59,7 +59,7 @@ class Evidence(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """Of the score."""
+        """Factor of the suspect's score."""
         return DOUBTED if self.doubts and not self.signs else 1.0
 
 
@@ -123,7 +123,7 @@ def _ended(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:
 
 
 def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
-    """That the type of the objects tells that they are no longer used."""
+    """A sentence if the type of the objects says that they are no longer used."""
     name = graph.type_name(int(members[0]))
     for prefix, what in named(graph.runtime).ended.items():
         if name.startswith(prefix):
@@ -133,7 +133,7 @@ def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
 
 
 def _bounded(graph: HeapGraph, holder: Holder) -> str:
-    """That a cache with a bound is among what leads to the objects."""
+    """A sentence if a cache with a bound leads to the objects."""
     runtime = named(graph.runtime)
     names = [graph.type_name(index) for index in holder.path[:-1]]
     for name in filter(runtime.is_bounded, names):
@@ -160,7 +160,7 @@ def _bounded(graph: HeapGraph, holder: Holder) -> str:
 def _few_keys(
     graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
 ) -> str:
-    """That the keys of a map are of a type that has few instances."""
+    """A sentence if the keys of a map are of a type with few instances."""
     runtime = named(graph.runtime)
     keys: list[str] = []
     for member in members[:_ENTRIES].tolist():

@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from ingest.suspects.holders import Holder
 
 SUSPECT_SHARE = 0.10
-"""Of the reachable bytes without metadata, from which on a pile can be a suspect."""
+"""A suspect has at least this share of the reachable bytes without metadata."""
 
 LEAST_SHARE = 0.05
-"""Of all reachable bytes, from which on a pile can be a suspect."""
+"""A suspect has at least this share of all reachable bytes."""
 
 MAX_SUSPECTS = 5
 
 SMALLER_SHARE = 0.01
-"""Of the reachable bytes, from which on a group of the program's objects is told."""
+"""A smaller group that is reported has at least this share of the reachable bytes."""
 
 _LEAST_OF_SMALLER, _FEW = 100, 5
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 200, 12
@@ -52,7 +52,7 @@ _MAX_CONTENTS = 5
 
 
 class Findings(NamedTuple):
-    """What there is to say about a heap before any table of it.
+    """The first results for a heap, before its tables.
 
     Attributes:
         suspects: Leak suspects, the best first.
@@ -75,8 +75,8 @@ class Suspect:
     Attributes:
         type_index: Their type.
         object_count: How many there are.
-        retained_bytes: What is freed if they are.
-        share: Of the reachable bytes, 0 to 1.
+        retained_bytes: Bytes that are freed with them.
+        share: Share of the reachable bytes, 0 to 1.
         object_index: The one that retains most.
         container_index: The object they accumulate in: an entry of the holder, the
             holder, or the object itself.
@@ -97,8 +97,8 @@ class Suspect:
         advice: What to do to free them, in a sentence.
         signs: Sentences that speak for a leak, besides the size.
         doubts: Sentences that speak against one.
-        contents: What most of the bytes are, by type, as ``1,200 Tile, 3.1 MiB``.
-        sentence: All that in a sentence, with short type names.
+        contents: Types that have most of the bytes, as ``1,200 Tile, 3.1 MiB``.
+        sentence: All of this in a sentence, with short type names.
         fingerprint: Equal for the same leak in another dump, of this run or of
             another one; see `ingest.analysis.fingerprints`.
     """
@@ -152,11 +152,11 @@ def _from_owners(graph: HeapGraph, metrics: HeapMetrics) -> HeapMetrics:
 
 
 class _Told(NamedTuple):
-    """A pile and its cut, what is said of them, and what is known besides the size.
+    """A pile and its cut, in words, with evidence besides the size.
 
     Attributes:
         held: The pile and the cut.
-        words: The same in words.
+        words: Words for both.
         evidence: What speaks for and against a leak.
         lost: uint8. Bits of the objects that the cut frees.
     """
@@ -168,7 +168,7 @@ class _Told(NamedTuple):
 
     @property
     def score(self) -> float:
-        """That of the pile, less where something speaks against a leak."""
+        """The score of the pile, lower if something speaks against a leak."""
         return self.held.pile.score * self.evidence.factor
 
 
@@ -183,7 +183,7 @@ class _Search:
         self._taken = np.zeros(0, np.uint8)
 
     def findings(self) -> Findings:
-        """All that there is to say."""
+        """All findings."""
         search, metrics = self._search, self._metrics
         piles = sorted(search.piles(), key=lambda pile: -pile.score)[:_MAX_TRIED]
         search.forget_owners()
@@ -216,7 +216,7 @@ class _Search:
         for one in sorted(told, key=lambda one: (is_of_library(one), -one.score)):
             by_cut.setdefault(one.words.cut, one)
         found: list[_Told] = []
-        # What says of itself that it is done is suspect, however large the rest is.
+        # Objects whose own state says that they are done are suspect, however large.
         order = sorted(
             by_cut.values(), key=lambda one: (not one.evidence.is_done, -one.score)
         )
@@ -229,7 +229,7 @@ class _Search:
         return found
 
     def _take(self, one: _Told) -> bool:
-        """Note what a suspect frees; false if most of that is told already."""
+        """Note what a suspect frees; false if most of it is already reported."""
         if not len(self._taken):
             self._taken = np.zeros_like(one.lost)
         both = one.lost & self._taken
@@ -244,12 +244,12 @@ class _Search:
     def _groups(
         self, least: float, most_looked_at: int, most: int, *, only_own: bool = False
     ) -> list[_Told]:
-        """Objects of one type that places of one role hold, besides what is told.
+        """Objects of one type that places of one role hold, besides reported ones.
 
         Args:
             least: Bytes that they retain.
             most_looked_at: Types.
-            most: Groups that are wanted.
+            most: The most groups.
             only_own: Whether only types of the program are looked at.
         """
         graph, metrics, classes = self._graph, self._metrics, self._search.classes
@@ -311,7 +311,7 @@ class _Search:
         return _Told(held, words, found, np.packbits(cut.lost))
 
     def _companions(self, held: Held) -> str:
-        """What is freed with the objects of a pile and is more than these."""
+        """The objects that are freed with a pile, if they are more than the pile."""
         graph, metrics, pile = self._graph, self._metrics, held.pile
         own = int(metrics.retained_bytes[pile.members].sum())
         if 2 * own >= held.cut.freed_bytes:
@@ -330,7 +330,7 @@ class _Search:
         return f"{count:,} {printable(graph.captions.of(graph.type_names[kind]))}"
 
     def _suspect(self, found: _Told) -> Suspect:
-        """What is known of a pile."""
+        """Make a suspect of a pile."""
         (pile, holder, cut, _), words, told, lost = found
         graph = self._graph
         rows = np.unpackbits(lost, count=len(graph.object_id)).view(np.bool_)

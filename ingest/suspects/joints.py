@@ -1,4 +1,4 @@
-"""Where objects are in the dominator tree: below another one, or below it together."""
+"""Objects in the dominator tree: below another one, or jointly below one."""
 
 from __future__ import annotations
 

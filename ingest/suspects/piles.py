@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ingest.suspects.cuts import Verified
 
 SAMPLE = 1000
-"""Members of a pile whose paths are compared."""
+"""The most members of a pile whose paths are compared."""
 
 PILE_SHARE = 0.04
-"""Of the reachable bytes without metadata, from which on piles are compared."""
+"""Compared piles have at least this share of the reachable bytes without metadata."""
 
 MOST = 0.7
-"""Share of a pile that one of its objects retains, from which on it is followed."""
+"""An object that retains at least this share of its pile is followed."""
 
 FEW = 3
 """Fewer objects in a container are no pile of their own."""
@@ -53,7 +53,7 @@ SHORT_RUN = 20
 """Fewer objects that retain one another, as in a linked list, are no pile."""
 
 RUN_SHARE = 0.1
-"""Of the program's objects in a list or tree, that are of its own type."""
+"""Share of a list's or tree's objects of the program that have its own type."""
 
 _MUCH_MORE = 3
 
@@ -92,7 +92,7 @@ class Pile(NamedTuple):
 
     @property
     def compared_bytes(self) -> int:
-        """What is compared with other piles."""
+        """Bytes that are compared with other piles."""
         if self.counted_bytes is None:
             return self.retained_bytes
         return min(self.counted_bytes, self.retained_bytes)
@@ -144,7 +144,7 @@ def _number_groups(
 
     Args:
         rows: int32. Objects.
-        slot: uint8. Of each.
+        slot: uint8. Slot of each object.
         object_types: int32 (N + M,).
         owns: bool (T,). The types that have groups.
         left_out: bool (N + M,). Objects of no group; empty for none.
@@ -163,7 +163,7 @@ def _number_groups(
 def _sum_heads(
     group: Starts, rows: Ints, is_inner: Bools, retained_bytes: Longs, sums: Longs
 ) -> None:
-    """Sum what those rows retain that no other one of their type dominates."""
+    """Sum the bytes of rows that no other one of their type dominates."""
     last = len(rows) - 1
     for at in range(len(rows)):
         fetch(retained_bytes, rows[min(at + 2 * AHEAD, last)])
@@ -181,7 +181,7 @@ def _mark_owned(
     first: int,
     end: int,
 ) -> None:
-    """Mark what some objects own, in a container or, if that is -1, anywhere.
+    """Mark objects that others own, in one container or, if it is -1, anywhere.
 
     The entry of an object below another one of its type is ``-1 - entry``.
     """
@@ -196,7 +196,7 @@ def _mark_owned(
 def _owned(
     level: Ownership, owners: list[int], container: int | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """What some objects own.
+    """The objects that some objects own.
 
     Memory: 9 bytes an object, and 1 for each of the heap.
 
@@ -311,7 +311,7 @@ class PileSearch:
         return bool(is_own and is_held and len(holder.path) == 1)
 
     def forget_owners(self) -> None:
-        """Free what finding piles takes most memory for; no more can be found then."""
+        """Free most memory of the search; no more piles can be found then."""
         del self.program, self._libraries
 
     def piles(self) -> Iterator[Pile]:
