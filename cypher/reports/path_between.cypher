@@ -15,7 +15,7 @@
 // column: retained_bytes  INTEGER  retained size, bytes: freed if the object is freed
 //
 // How the first object refers to the second. No rows: there is no path, or the two
-// are one object. Of several shortest paths, the one whose objects come first in the
+// are one object. Among several shortest paths, the one whose objects come first in the
 // dump is shown. If the dominator-chain of both has rows in common, the common
 // dominator matters more than the path.
 MATCH (a:Object {dump: $dump, address: $from})

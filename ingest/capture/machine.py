@@ -51,7 +51,7 @@ class Libc:
         return done
 
     def word(self, tid: int, at: int) -> int:
-        """Eight bytes of the memory of a thread that stands still."""
+        """Eight bytes of the memory of a stopped thread."""
         ctypes.set_errno(0)
         value: int = self._c.ptrace(_PEEK, tid, at, 0)
         if value == -1 and (number := ctypes.get_errno()):

@@ -278,7 +278,7 @@ def _handlers(kept):
 
 
 class _Compared:
-    """Equal to nothing; keeps what it is compared with."""
+    """Equal to nothing; keeps the objects it is compared with."""
 
     __hash__ = None
 
@@ -291,7 +291,7 @@ class _Compared:
 
 
 def _at_exit(kept):
-    """What is called at the end, which C holds: what each is, and its id.
+    """Functions called at exit, which C holds: what each is, and its id.
 
     To unregister a function, it is compared with each that is registered.
     """
@@ -352,7 +352,7 @@ class _Moment:
                     self.objects.append(o)
 
     def hidden(self):
-        """Ids of what is listed and was made here."""
+        """Ids of listed objects that this text made."""
         found = {id(self), id(vars(self)), id(self.objects), id(self.kept)}
         found |= {id(_BEFORE), id(self.of_threads), id(self.buckets), id(self.written)}
         found.add(id(self.memory))
@@ -368,7 +368,7 @@ class _Moment:
 
 
 def _is_alone():
-    """Whether the process has one thread only, be it one without Python code."""
+    """Whether the process has only one thread, counting threads without Python."""
     try:
         return len(posix.listdir("/proc/self/task")) == 1
     except OSError:
@@ -433,7 +433,7 @@ def _memory():
 
 
 def _allocators():
-    """Bytes that allocators have of the system, and in use or free; in a copy only.
+    """Bytes that allocators have from the system, in use and free; only in a copy.
 
     CPython's own tells the standard error; the C library's has been asked before.
     """
@@ -498,7 +498,7 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
     """Write the heap of this program to ``path``, which appears when it is whole.
 
     Args:
-        path: Of the file, by custom ``NAME.hrpy`` or ``NAME.hrpy.gz``.
+        path: Path of the file, usually ``NAME.hrpy`` or ``NAME.hrpy.gz``.
         mode: ``fork``, ``stop``, or ``auto``.
         values: Whether to write the contents of strings and numbers. Names in the
             program's code are always written.
@@ -572,7 +572,7 @@ def _let_go(objects):
 
 
 def _interpreters():
-    """How many interpreters there are, if the program has loaded what tells it."""
+    """Number of interpreters, if the program has loaded a module that tells it."""
     for name in ("_interpreters", "_xxsubinterpreters"):
         module = sys.modules.get(name)
         if type(module) is _Module:
@@ -701,7 +701,7 @@ def install(signal_number, pattern, mode="auto", *, values=True):
 
 
 def _told(folder, name, text):
-    """Leave a word for ``ingest``, whole or not at all."""
+    """Write a message for ``ingest``, whole or not at all."""
     path = folder + "/" + name
     fd = _opened(path + ".new")
     posix.write(fd, text.encode("utf-8", "replace"))
@@ -765,7 +765,7 @@ def _lock(fd):
 
 
 def _forget(space):
-    """Take apart what this text has made: circles that would wait for the collector."""
+    """Break cycles that this text made, which would wait for the collector."""
     for made in list(space.values()):
         if type(made) is type and made.__module__ == "__heaproots__":
             for name in list(vars(made)):
@@ -829,7 +829,7 @@ _Bound, _Generator = type(_Class().method), type(_Class().method())
 
 
 def _hides_dicts():
-    """Whether the collector is not told of dicts whose values are in their objects.
+    """Whether the collector does not see dicts whose values are in their objects.
 
     As in CPython 3.13.0: neither of the dict by its object, nor of the values by it.
     """
@@ -1017,7 +1017,7 @@ def _number(value, size=4):
 
 
 class _Kind:
-    """What is known of a type before its objects are written."""
+    """Facts about a type, before its objects are written."""
 
     def __init__(self, writer, t):
         self.type, self.flags = t, _flags_of(t)
@@ -1079,7 +1079,7 @@ class _Kind:
         self.getters.append(get)
 
     def _sizes(self, writer):
-        """How to ask for sizes: C functions only, whatever the program defines."""
+        """The function that tells sizes: only C, whatever the program defines."""
         self.sizeof = None
         for k in _mro_of(self.type) or (self.type,):
             found = _dict_of(k).get("__sizeof__", _missing)
@@ -1235,7 +1235,7 @@ def _local_name(_local):
 
 
 def _threads_of_local(o):
-    """The dict in which a ``threading.local`` has the dict of each thread."""
+    """The dict in which a ``threading.local`` keeps the dict of each thread."""
     for d in _referents(o):
         if type(d) is dict and d:
             kinds = set(map(type, d.values()))
@@ -1255,7 +1255,7 @@ def _wrapped_name(o):
 
 
 def _task_name(get_coroutine):
-    """How to tell the coroutine that a task runs."""
+    """A function that tells which coroutine a task runs."""
 
     def name(o):
         coroutine = get_coroutine(o)
@@ -1324,7 +1324,7 @@ class _Writer:
         return found
 
     def asked(self, t, o):
-        """The attributes of an object by its dict, which is made; only in a copy."""
+        """The attributes of an object, by making its dict; only in a copy."""
         for k in _mro_of(t) or (t,):
             get = _dict_of(k).get("__dict__", _missing)
             if type(get) is _GetSet:
@@ -1338,9 +1338,9 @@ class _Writer:
         return []
 
     def names_around(self, t):
-        """Names in the code of a class's module, and in what runs: set from outside.
+        """Attribute names in a class's module and in running code, set from outside.
 
-        For objects that have no dict, which only a copy may make.
+        They are for objects without a dict, which only a copy may make.
         """
         module = _module_of(t)
         key = module if _is_text(module) else None
@@ -1382,7 +1382,7 @@ class _Writer:
         return True
 
     def found(self, children):
-        """Take what the collector does not list, each object once."""
+        """Take objects that the collector does not list, each once."""
         rest = iter(children)
         for _ in range(0, len(children), _PART):
             part = islice(rest, _PART)
@@ -1412,7 +1412,7 @@ class _Writer:
         self._pending_count += count
 
     def write_listed(self, moment):
-        """Write what the collector lists, which is taken off its list meanwhile."""
+        """Write the objects that the collector lists, and remove them from the list."""
         buckets, hidden = moment.buckets, moment.hidden()
         objects = moment.objects
         objects.reverse()
@@ -1456,7 +1456,7 @@ class _Writer:
             self.flush_pending()
 
     def write_bucket(self, bucket):
-        """Write all objects of a type, which nothing but ``bucket`` refers to here."""
+        """Write all objects of a type; here only ``bucket`` refers to them."""
         kind = self.kind(type(bucket[0]))
         if not kind.flags & _HEAP_TYPE or _PY < (3, 9):
             self.found([kind.type])
@@ -1860,7 +1860,7 @@ class _Writer:
         return found
 
     def _columns(self, kind, part):
-        """What each name of the type refers to, `_missing` where to nothing."""
+        """The targets of each name of the type; `_missing` if there is none."""
         columns = []
         for number, get in zip(kind.names, kind.getters):
             if get is None:
@@ -1921,9 +1921,9 @@ class _Writer:
 
 
 def _are_named(more):
-    """How to see whether all that an object refers to has a name, or is of `more`.
+    """A check that each target of an object is a named one, or one of ``more``.
 
-    As many may be others: what a future refers to is not what it is asked for.
+    Comparing numbers is not enough: a future may refer to other objects than its names.
     """
 
     def are_named(referents, ids):
@@ -1965,7 +1965,7 @@ def _array_type(t):
 
 
 def _array_member(array, name):
-    """How to read what an array has in C, where that is an object of its own."""
+    """A function that reads a C member of an array, if it is an object."""
     get = _dict_of(array)[name].__get__
 
     def member(o):
@@ -1976,7 +1976,7 @@ def _array_member(array, name):
 
 
 def _array_name(array):
-    """How to tell the type of the elements of an array, and its shape."""
+    """A function that tells an array's type of elements, and its shape."""
     space = _dict_of(array)
     dtype, shape = space["dtype"].__get__, space["shape"].__get__
     return lambda o: "%s %s" % (dtype(o).str, shape(o))
@@ -2000,10 +2000,10 @@ def _array_elements(array, o):
 
 
 def _outside(t, array):
-    """How to ask for memory that an object keeps and no size tells, or `None`.
+    """A function that tells memory that no object's size includes, or `None`.
 
-    An array that owns its data has them in its size, and one that is taken from an
-    object of Python refers to that. What is left is of a library in C.
+    The size of an array that owns its data includes them, and an array made from an
+    object of Python refers to that object. Other data belong to a library in C.
     """
     if array is not None:
         space = _dict_of(array)
@@ -2044,7 +2044,7 @@ _ASYNCIO_FAULT = (3, 12, 0) <= sys.version_info[:3] < (3, 12, 6)
 
 
 def _own_count():
-    """What `sys.getrefcount` says of an object that only a bucket here refers to."""
+    """`sys.getrefcount` of an object to which only a bucket here refers."""
     bucket = [object()]
     part = bucket[0:1]
     (count,) = map(_refcount, part)
@@ -2061,7 +2061,7 @@ def _suspended_frame(o):
 
 
 def _traced():
-    """What tells where an object was made, if tracemalloc runs; else `None`."""
+    """A function that tells where an object was made; `None` without tracemalloc."""
     is_tracing = _of_module("_tracemalloc", "is_tracing")
     if type(is_tracing) is not _Builtin or not is_tracing():
         return None
@@ -2072,7 +2072,7 @@ _HIDDEN = (id(list), id(dict), id(set), id(_Moment))
 
 
 def _write(moment, fd, *, values, compress, mode):
-    """Write the dump of a moment to a file that is open; returns the footer."""
+    """Write the dump of a moment to an open file; return the footer."""
     began = time.process_time()
     is_frozen = moment.is_frozen and not moment.is_copy
     out = _Out(fd, compress)

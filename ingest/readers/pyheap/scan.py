@@ -330,7 +330,7 @@ def _object(
         kind: Its type: a row of `WELL_KNOWN`, or -1.
         buffers: Columns to write to.
         done: Rows of each kind written so far.
-        counts: Filled with those of the object (references) and those after it (names,
+        counts: Filled with its number of references, the totals after it (names,
             bytes), whether it has a text and a ``__dict__`` (`OBJECTS`), its length
             (`LENGTH`), and a fault with its place.
 
