@@ -8,10 +8,10 @@ graph in which distances, dominators and retained sizes are computed. So what is
 reachable never changes what a strongly reachable object retains.
 
 Distances are those of shortest paths. Leak suspects prefer the path from a better
-owner, and then the shorter path. Static fields, modules, threads and all roots that are
-not named here are the best owners; handles come next, and frames last, since a frame
-soon returns. So the path of an object does not depend on whether a thread happens to
-look at the object while the dump is taken.
+owner, and then the shorter path. Static fields of the program are the best owners; then
+come those of libraries, modules, threads and all roots that are not named here, then
+handles, and frames last, since a frame soon returns. So the path of an object does not
+depend on whether a thread happens to look at the object while the dump is taken.
 
 A program that writes its own heap, as Node.js can, has on the stack whatever it did
 last, beside the variables of the module that runs. So the search always takes the stack
@@ -160,14 +160,14 @@ def search_roots(
     graph: HeapGraph,
     policy: StrengthPolicy = StrengthPolicy.STRONGEST,
     *,
-    by_owner: bool = False,
+    best: NDArray[np.bool_] | None = None,
 ) -> Reach:
     """Breadth-first search from the roots, the strongest paths first.
 
     Args:
         graph: The heap.
         policy: ``mat`` takes all references and roots for strong ones.
-        by_owner: Whether paths are those from the best owners.
+        best: Bool (R,). The best of owners; ``None`` for shortest paths.
     """
     n = len(graph.object_id)
     kinds, is_weak = _weaker(graph, policy)
@@ -190,7 +190,7 @@ def search_roots(
         ones = np.ones(len(objects), np.int32)
         return objects, ones, np.full(len(objects), ROOT, np.int32)
 
-    for some in _in_turn(graph, ~is_weak, by_owner=by_owner):
+    for some in _in_turn(graph, ~is_weak, best):
         follow(RefKind.STRONG, *at_roots(graph.root_object[some]))
     if all_strong:
         return Reach(distance, parent, None)
@@ -210,13 +210,13 @@ def search_roots(
 
 
 def _in_turn(
-    graph: HeapGraph, strong: NDArray[np.bool_], *, by_owner: bool
+    graph: HeapGraph, strong: NDArray[np.bool_], best: NDArray[np.bool_] | None
 ) -> Iterator[NDArray[np.bool_]]:
     """Bool (R,): groups of strong roots, each searched from at once.
 
     Roots that are not recorded come last: they explain least.
     """
-    kinds = graph.root_kind
+    kinds, by_owner = graph.root_kind, best is not None
     unrecorded = strong & (kinds == RootKind.NOT_RECORDED)
     strong = strong & ~unrecorded
     prefix = named(graph.runtime).module_prefix
@@ -225,7 +225,11 @@ def _in_turn(
     # Static fields of .NET may be in pinned arrays.
     handles = strong & np.isin(kinds, _HANDLES if by_owner else ())
     handles &= ~RootFlag.PINNED.is_in(graph.root_flags)
-    yield strong & ~(on_stack | blocks | handles)
+    others = strong & ~(on_stack | blocks | handles)
+    if best is not None:
+        yield others & best
+        others &= ~best
+    yield others
     yield handles
     yield blocks
     if prefix:

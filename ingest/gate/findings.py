@@ -4,14 +4,14 @@ A leak accumulates objects below something that does not accumulate, which tells
 from noise. A path is a finding if its objects became more in every dump, by at least so
 many and by such a share of what there was; if objects of its type became more, too, so
 that they have not only moved; and if the steps are those of a leak, as
-`ingest.gate.trend` says. What fills up or fluctuates is a note. Among nested paths the
-topmost one that ends in a type of the program is reported, since a collection, its
-entries and a lambda only lead to what leaks. Growth below objects whose number stays
-the same is a finding of its own: a timer may lead to a module, and the module to the
-cache that leaks. Objects to which a stack or the finalizer queue refers directly, and
-all below them, are work in progress if their number changes. The runtime's metadata,
-except class loaders, is never reported as growing. A new suspect in three dumps or more
-must have grown in each.
+`ingest.gate.trend` says. What fills up or fluctuates is a note, and so are a few KiB.
+Among nested paths the topmost one that ends in a type of the program is reported, since
+a collection, its entries and a lambda only lead to what leaks. Growth below objects
+whose number stays the same is a finding of its own: a timer may lead to a module, and
+the module to the cache that leaks. Objects to which a stack or the finalizer queue
+refers directly, and all below them, are work in progress if their number changes. The
+runtime's metadata, except class loaders, is never reported as growing. A new suspect in
+three dumps or more must have grown in each.
 """
 
 from __future__ import annotations
@@ -69,6 +69,9 @@ MAX_PATHS = 50_000
 
 _BYTES_SHARE = 0.01
 """Growth by this share of the heap is a finding with one more object per dump."""
+
+_LITTLE_BYTES, _LITTLE_SHARE = 2 << 10, 0.001
+"""Growth of less a dump that is less of the reachable heap, too, is a note."""
 
 _LISTED = 3
 """The most types below a path that a finding names."""
@@ -307,7 +310,7 @@ def growths(
     below = _below(tree, rows)
     for value, held in keys.items():
         below.setdefault(held, []).append(tree.name[value])
-    found = []
+    found, little = [], list[str]()
     for row in np.flatnonzero(chosen).tolist():
         counts = tuple(tree.object_count[row].tolist())
         total = dumps[-1].count_of(normalised_type(tree.name[row]))
@@ -318,6 +321,12 @@ def growths(
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
         path = tree.captions(row, captions)
+        if more < _LITTLE_BYTES * (len(dumps) - 1) and more < _LITTLE_SHARE * sizes[-1]:
+            little.append(
+                f"{path[-1]} grew{_each(len(dumps))}, by only {human_bytes(more)} in "
+                f"all: {text} objects, {ARROW.join(path)}."
+            )
+            continue
         confidence = trends[row].confidence
         message = (
             f"{path[-1]} grew{_each(len(dumps))}: {text} objects, "
@@ -331,7 +340,8 @@ def growths(
         )  # fmt: skip
         found.append((-more, key, finding))
     findings = [finding for *_, finding in sorted(found, key=lambda one: one[:2])]
-    return findings, _notes_on_others(tree, captions, others, trends)
+    notes = _notes_on_others(tree, captions, others, trends)
+    return findings, notes + little[:_LISTED]
 
 
 def _each(dump_count: int) -> str:

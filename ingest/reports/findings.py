@@ -88,15 +88,24 @@ class Verdict:
         return text + "."
 
     @property
+    def prune_advice(self) -> str:
+        """How an entry of the baseline is removed; empty if it may still be true.
+
+        One dump, or a part of one, does not show that a leak is gone.
+        """
+        is_shown = self.is_conclusive and len(self.judged.dumps) > 1
+        return "; --prune removes it" if is_shown else ""
+
+    @property
     def remarks(self) -> list[str]:
         """Notes on the comparison, and on the baseline."""
         unused = [
             f"{self.baseline} has an entry that no longer occurs: "
-            f"{key} ({entry.path}); --prune removes it"
+            f"{key} ({entry.path}){self.prune_advice}"
             for key, entry in self.compared.unused.items()
         ]
-        advice = [] if self.is_conclusive else [_TAKE_ANOTHER]
-        return [*advice, *self.judged.notes, *unused]
+        first = [] if self.is_conclusive else [_TAKE_ANOTHER]
+        return [*first, *self.judged.notes, *unused]
 
 
 _TAKE_ANOTHER = (
@@ -275,7 +284,7 @@ def as_junit(verdict: Verdict) -> str:
         tests += max(len(of_rule) + len(accepted), 1)
     for key, entry in unused.items():
         case = _case(suite, "baseline", entry.path or key)
-        message = _text(f"{key} no longer occurs; --prune removes it")
+        message = _text(f"{key} no longer occurs{verdict.prune_advice}")
         ElementTree.SubElement(case, "failure", message=message, type="baseline")
     suite.set("tests", str(tests + len(unused)))
     suite.set("failures", str(len(new) + len(unused)))

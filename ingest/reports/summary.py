@@ -112,6 +112,7 @@ def facts(
         ],
         "top_types": _top_types(graph, metrics, top, estimated_types),
         "metadata_bytes": findings.metadata_bytes,
+        "garbage_types": list(findings.garbage),
         "suspects": of_heap(graph, findings.suspects),
         "smaller_groups": of_heap(graph, findings.smaller),
         "allocation_sites": largest_sites(graph, metrics, top),
@@ -282,6 +283,7 @@ def first_answer(
         metrics.reachable_bytes,
         findings.metadata_bytes,
         incomplete=graph.incomplete,
+        garbage_types=findings.garbage,
     ):
         text += "\n" + folded(note)
     suspects = of_heap(graph, findings.suspects)
@@ -296,7 +298,8 @@ def _suspects_text(found: Mapping[str, object], dumps: Sequence[str]) -> str:
     names = "objects shallow_bytes reachable_objects reachable_bytes metadata_bytes"
     figures = [cast("int", found[name]) for name in names.split()]
     incomplete = cast("str | None", found["incomplete"])
-    for note in notes(*figures, incomplete=incomplete):
+    garbage = cast("list[str]", found["garbage_types"])
+    for note in notes(*figures, incomplete=incomplete, garbage_types=garbage):
         text += "\n" + folded(note)
     growth = cast("dict[str, object] | None", found["growth"])
     step = next_step(str(found["format"]), incomplete, dumps[-1])

@@ -24,7 +24,7 @@ _NO_SUSPECTS = (
 _NONE_FOUND = "No leak suspects in the part of the heap that the dump has."
 
 _COUNTS = ("none", "one", "two", "three", "four", "five")
-_MOSTLY_GARBAGE = 0.5
+_NOTABLE_GARBAGE = 0.1
 _NOTABLE_METADATA = 0.05
 
 
@@ -103,6 +103,7 @@ def notes(
     metadata_bytes: int,
     *,
     incomplete: str | None,
+    garbage_types: Sequence[str] = (),
 ) -> list[str]:
     """Sentences about the whole heap that come before the suspects.
 
@@ -112,12 +113,13 @@ def notes(
     if incomplete:
         found.append(incomplete_note("This dump", incomplete))
     garbage = shallow_bytes - reachable_bytes
-    if not incomplete and garbage > _MOSTLY_GARBAGE * shallow_bytes:
+    if not incomplete and garbage > _NOTABLE_GARBAGE * shallow_bytes:
         found.append(
             f"{garbage / shallow_bytes:.0%} of the heap is garbage: "
             f"{human_bytes(garbage)} in "
             f"{counted(object_count - reachable_count, 'objects')} "
-            "that no root reaches."
+            "that no root reaches"
+            + (f", among them {' and '.join(garbage_types)}." if garbage_types else ".")
         )
     if metadata_bytes > _NOTABLE_METADATA * reachable_bytes:
         found.append(

@@ -113,6 +113,13 @@ class Runtime:
         bounded: Globs of caches that drop entries when they are full.
         extended_map: Full name of a map that programs extend to make such caches; empty
             if there is none. Its entries are of types nested in it.
+        traceback_type: Full name of the type by which exceptions hold frames; empty if
+            they hold none.
+        entries_fields: Fields in which collections have an array of their entries, and
+            the full name of its type, where that is not one of ``inside``.
+        weak_entry: Full name of the entries of maps that hold their keys weakly; empty
+            if such maps have no entries of their own.
+        finalizer_threads: Names of the threads that call finalizers.
         lasting_ids: Tells which ids name the same object in all dumps of one process;
             ``None`` if no ids do.
         module_prefix: Prefix of types that stand for the variables of a script or
@@ -131,6 +138,8 @@ class Runtime:
             part of the program, which their value names. Each has words by the field
             that holds, with ``{name}`` and ``{field}``; the words under ``""`` are for
             other fields.
+        class_type: The holder that is the type of classes, if a class can be of a type
+            of its own, which holds as this one does; empty if none can.
         keyed_by: Those holders that stand for another object, with the field that
             refers to it. An entry of a map of thread-locals stands for its key, and is
             named after the static field that holds the key.
@@ -167,10 +176,15 @@ class Runtime:
     library_functions: str = r"(?!)"
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    class_type: str = ""
     keyed_by: Mapping[str, str] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
     weak_holders: tuple[str, ...] = ()
     root_words: Mapping[str, str] = field(default_factory=dict)
+    traceback_type: str = ""
+    entries_fields: Mapping[str, str] = field(default_factory=dict)
+    weak_entry: str = ""
+    finalizer_threads: tuple[str, ...] = ()
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
     module_prefix: str = ""
 

@@ -87,9 +87,6 @@ CPYTHON = Runtime(
     holders={
         "function": _FUNCTION,
         "type": _CLASS,
-        "abc.ABCMeta": _CLASS,
-        "enum.EnumMeta": _CLASS,
-        "enum.EnumType": _CLASS,
         "functools._lru_cache_wrapper": {
             "": "the cache of functools.lru_cache on {name}"
         },
@@ -102,8 +99,10 @@ CPYTHON = Runtime(
         "hamt_bitmap_node": _CONTEXT,
         "hamt_collision_node": _CONTEXT,
     },
+    class_type="type",
     namespaces=("dict",),
     weak_holders=("frame",),
+    traceback_type="traceback",
     root_words={
         "static": "global variable",
         "runtime": "something in C",

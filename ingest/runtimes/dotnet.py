@@ -89,6 +89,9 @@ DOTNET = Runtime(
         # Nested types, for which a trace does not name the outer one.
         "Entry[[]*", "Container[[]*", "Node[[]*", "Tables[[]*", "Bucket[[]*",
         "Slot[[]*", "Segment[[]*", "VolatileNode[[]*", "SyncHashtable", "bucket",
+        "CallbackNode", "CallbackPartition", "Registrations",
+        "Linked*CancellationTokenSource", "ContingentProperties", "LinkedSlot[[]*",
+        "LinkedSlotVolatile[[]*", "TaskNode", "DelayPromise", "WhenAllPromise*",
     ),
     library=(
         "System.*", "Microsoft.*", "Internal.*", "Interop*", "MS.*", "Mono.*",

@@ -59,6 +59,9 @@ JVM = Runtime(
         "java.lang.ThreadLocal$ThreadLocalMap$Entry": {"": "ThreadLocal {name}"},
     },
     keyed_by={"java.lang.ThreadLocal$ThreadLocalMap$Entry": "referent"},
+    entries_fields={"elementData": "java.lang.Object[]"},
+    weak_entry="java.util.WeakHashMap$Entry",
+    finalizer_threads=("Finalizer", "FinalizerDaemon"),
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(
         # Lambdas, hidden classes, proxies, generated classes.

@@ -82,6 +82,7 @@ V8 = Runtime(
         "*Wrap", "ReadableState", "WritableState", "Readable", "Writable", "Duplex",
         "Transform", "PassThrough", "ReadStream", "WriteStream",
     ),
+    entries_fields={"table": "(array)"},
     ended={"Detached <": "detached from all documents"},
     function_type="Function",
     # Functions of Node's scripts, and bound or built-in ones, which have no place.

@@ -12,9 +12,9 @@ is printed is what that command answers.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +23,12 @@ from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.errors import NotFound
 from ingest.heap.graph import OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects.edges import Edge, Verified
 from ingest.suspects.joints import is_below, join, marked
+from ingest.suspects.ownership import statics_of_program
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
-from ingest.what_if.places import UNNAMED_STATIC
+from ingest.what_if.places import UNNAMED_ROOT, UNNAMED_STATIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -68,37 +70,6 @@ _MAX_STEPS = 20_000
 _LONGEST_PATH = 100_000
 
 
-class Edge(NamedTuple):
-    """A reference or a root that holds an object.
-
-    Attributes:
-        source: The object that refers; `ROOT` for a root.
-        row: Row of the reference, or of the root.
-        below: Objects from the one that is held down to that which the cover is of.
-    """
-
-    source: int
-    row: int
-    below: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """A cut that was tried.
-
-    Attributes:
-        text: As ``what-if --cut`` takes it.
-        edges: The places that it removes, the one to name first.
-        lost: Bool (N + M,). What it frees.
-        freed_bytes: The size of that.
-    """
-
-    text: str
-    edges: tuple[Edge, ...]
-    lost: Bools
-    freed_bytes: int
-
-
 class Cuts:
     """Cuts of one heap.
 
@@ -123,7 +94,7 @@ class Cuts:
         self._root_holds = holding_roots(graph, metrics.strength)
         reach = Reach(metrics.root_distance, metrics.path_parent, metrics.strength)
         self._what_if = WhatIf(graph, reach)
-        runtime = named(graph.runtime)
+        self._runtime = runtime = named(graph.runtime)
         self._weak = np.array(
             [name in runtime.weak_holders for name in graph.type_names], np.bool_
         )
@@ -133,7 +104,9 @@ class Cuts:
         self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._roots: dict[int, int] = {}
+        self._places_above: dict[tuple[int, int], dict[int, Edge | None]] = {}
         self._table_objects = places.table_objects
+        self._of_program = statics_of_program(graph)
 
     # -- what refers to objects
 
@@ -231,6 +204,16 @@ class Cuts:
             self._places.part(edge.source) is None or bool(self._weak[kind])
         )
 
+    def _rank(self, edge: Edge) -> int:
+        """How late a place is named: weak ones last, before them a library's fields."""
+        if self.is_weak(edge):
+            return 2
+        return int(edge.source == ROOT and not self._of_program[edge.row])
+
+    def _says_little(self, edge: Edge) -> int:
+        """How little a place says as the holder: a root without a name least."""
+        return int(self.is_weak(edge)) + (self.holder(edge) == UNNAMED_ROOT)
+
     def _names(self, edge: Edge, kind: int, tier: int) -> bool:
         """Whether a cover ends at an edge.
 
@@ -242,7 +225,7 @@ class Cuts:
         if edge.source == ROOT:
             return True
         own = int(self._graph.type_index[edge.source])
-        if own < 0 or own == kind:
+        if own < 0 or (own == kind and not self._places.stands[own]):
             return False
         if self._classes[own] == TypeClass.ROOTS or edge.source in self._table_objects:
             return True
@@ -252,13 +235,35 @@ class Cuts:
             return False  # which no program has
         if self._places.part(edge.source) is not None:
             return tier > 0 or not self._weak[own]
+        if self._is_of_library(edge.below[0]):
+            return False  # as the functions of the global object are
+        if tier == 0 and self._is_collection(edge):
+            return False  # of the program's own: what has it is named
         if self._classes[own] == TypeClass.PROGRAM:
             return True
+        prefix = self._runtime.module_prefix
+        is_module = prefix and self._graph.type_names[own].startswith(prefix)
         return (
             tier > 0
-            and self._classes[own] == TypeClass.LIBRARY
+            and (self._classes[own] == TypeClass.LIBRARY or bool(is_module))
             and self.field(edge) is not None
         )
+
+    def _is_collection(self, edge: Edge) -> bool:
+        """Whether a reference is one inside a collection, and to its entries."""
+        target = self._graph.type_name(edge.below[0])
+        field = self._graph.field_name(edge.row) or ""
+        return self._runtime.entries_fields.get(field) == target or (
+            is_inside_collection(normalised_type(target))
+        )
+
+    def _is_of_library(self, index: int) -> bool:
+        """Whether an object is a function that is not the program's own."""
+        graph, runtime = self._graph, self._runtime
+        if graph.type_name(index) != runtime.function_type or graph.values is None:
+            return False
+        (value,) = graph.values.pick(np.array([index], np.int32))
+        return value is not None and bool(re.search(runtime.library_functions, value))
 
     def _has_name(self, edge: Edge) -> bool:
         """Whether the field of a reference tells more than the inside of a table."""
@@ -268,10 +273,10 @@ class Cuts:
         return self.field(edge) is not None and not is_inside_collection(name)
 
     def is_of_runtime(self, edge: Edge) -> bool:
-        """Whether it is a root of which the runtime's own tables hang."""
+        """Whether it is a root of which the runtime's own tables may hang."""
         if edge.source != ROOT or not self.is_weak(edge):
             return False
-        return self._graph.root_kind[edge.row] in _TABLES and len(edge.below) > 1
+        return self._graph.root_kind[edge.row] in _TABLES
 
     def _declares(self, edge: Edge) -> bool:
         field = self._graph.field_name(edge.row)
@@ -319,7 +324,7 @@ class Cuts:
                 found = None
             todo = following
         if found is not None:
-            found.sort(key=lambda edge: (self.is_weak(edge), len(edge.below)))
+            found.sort(key=lambda edge: (self._rank(edge), len(edge.below)))
             if len(self._words_of(found)) > MAX_PLACES:
                 found = None
         self._covers[key] = found
@@ -427,13 +432,14 @@ class Cuts:
             if any(edge.source != ROOT for edge in cover):
                 yield self._tried(self._text(cover, by_address=True), cover)
         on_path = [self._on_path(target, kind, tier) for tier in (0, 1)]
-        on_path.sort(key=lambda edge: edge is None or self.is_weak(edge))
+        on_path.sort(key=lambda edge: 3 if edge is None else self._says_little(edge))
         shown = cover or [edge for edge in on_path[:1] if edge is not None]
         edges = self._edges(target, target) or []
         if 0 < len(self._words_of(edges)) <= MAX_PLACES:
             if all(self._has_name(edge) for edge in edges):
-                yield self._tried(self._text(edges), edges)
-                shown = edges
+                if not shown or self.is_weak(shown[0]):
+                    shown = edges
+                yield self._tried(self._text(edges), shown)
             yield self._tried(self._text(edges, by_address=True), shown)
         yield self._tried(self._graph.address(target), shown[:1])
 
@@ -469,6 +475,8 @@ class Cuts:
             entries = np.unique(entry[found == target])
             if 2 * len(entries) < len(sample):
                 return None
+        if self._places.stands[graph.type_index[target]]:
+            return target
         # Of a list of nodes, the first one.
         above = int(metrics.dominator[target])
         while above >= 0 and graph.type_index[above] == graph.type_index[target]:
@@ -506,7 +514,7 @@ class Cuts:
     def _best_cover(self, target: int, kind: int) -> list[Edge] | None:
         covers = [self._cover(target, kind, tier) for tier in (0, 1)]
         found = [cover for cover in covers if cover]
-        found.sort(key=lambda cover: self.is_weak(cover[0]))
+        found.sort(key=lambda cover: self._says_little(cover[0]))
         return found[0] if found else None
 
     # -- objects that are held one by one, in the same role
@@ -529,6 +537,8 @@ class Cuts:
         if common is None:
             return None
         edge, held = common
+        if self._classes[kind] != TypeClass.PROGRAM and self._is_of_values(edge):
+            return None
         size = int(self._metrics.retained_bytes[held].sum())
         least = ENOUGH * size
         texts = [f"{self.role(edge)} -> {self._target(edge)}"]
@@ -540,6 +550,37 @@ class Cuts:
                 return found, held
         return None
 
+    def _is_of_values(self, edge: Edge) -> bool:
+        """Whether the runtime's values hold: texts, which all parts of it have."""
+        if edge.source == ROOT or self._places.part(edge.source) is not None:
+            return False
+        return self._class_of(edge.source) != TypeClass.PROGRAM
+
+    def of_waiting(self, kind: int, members: NDArray[np.int32]) -> Verified | None:
+        """The cut of objects that wait for the finalizer.
+
+        Args:
+            kind: Their type.
+            members: int32. They, the one that retains most first.
+        """
+        member = int(members[0])
+        source = int(self._metrics.dominator[member])
+        if source < 0:
+            return None
+        edge = Edge(source, self._reference(source, member), (member,))
+        size = int(self._metrics.retained_bytes[members].sum())
+        for text in (
+            self._target(edge),
+            f"{self.holder(edge)} -> {self._target(edge)}",
+        ):
+            found = self._tried(text, [edge])
+            if (
+                found is not None
+                and ENOUGH * size <= found.freed_bytes <= TOO_MUCH * size
+            ):
+                return found
+        return None
+
     def _common(
         self, kind: int, members: NDArray[np.int32], most: int
     ) -> tuple[Edge, NDArray[np.int32]] | None:
@@ -548,7 +589,7 @@ class Cuts:
         sample = _some(members, most)
         sizes = self._metrics.retained_bytes[sample].tolist()
         for tier in (0, 1):
-            edges = [self._on_path(index, kind, tier) for index in sample.tolist()]
+            edges = [self._above(index, kind, tier) for index in sample.tolist()]
             keys = [
                 None if edge is None else (self.role(edge), self._target(edge))
                 for edge in edges
@@ -560,7 +601,7 @@ class Cuts:
             if common is None or 2 * held < total.total():
                 continue
             is_held = np.array([key == common for key in keys], np.bool_)
-            edge = edges[int(np.argmax(is_held))]
+            edge = self._on_path(int(sample[int(np.argmax(is_held))]), kind, tier)
             assert edge is not None
             if self.is_weak(edge) and tier == 0:
                 continue
@@ -574,23 +615,39 @@ class Cuts:
 
     def _on_path(self, member: int, kind: int, tier: int) -> Edge | None:
         """The nearest place on a shortest path to an object."""
-        graph, metrics = self._graph, self._metrics
-        below: tuple[int, ...] = (member,)
-        for _ in range(_LONGEST_PATH):
-            source = int(metrics.path_parent[below[0]])
-            if source < 0:
-                break
-            kind_of = int(graph.type_index[source])
-            if kind_of == kind:
-                below = (source, *below)
-                continue
-            edge = Edge(source, self._reference(source, below[0]), below)
-            if self._names(edge, kind, tier):
-                return edge
-            below = (source, *below)
-        if int(metrics.path_parent[below[0]]) != ROOT:
+        edge = self._above(member, kind, tier)
+        if edge is None:
             return None
-        return Edge(ROOT, self.root_of(below[0]), below)
+        below, at = [member], member
+        while at != edge.below[0]:
+            at = int(self._metrics.path_parent[at])
+            below.append(at)
+        return edge._replace(below=tuple(below[::-1]))
+
+    def _above(self, member: int, kind: int, tier: int) -> Edge | None:
+        """The same, with only the object that the place refers to below it."""
+        graph, metrics = self._graph, self._metrics
+        # Many objects of a list have one path, of all before them.
+        known = self._places_above.setdefault((kind, tier), {})
+        passed: list[int] = []
+        at, found = member, None
+        while at not in known and len(passed) < _LONGEST_PATH:
+            passed.append(at)
+            source = int(metrics.path_parent[at])
+            if source < 0:
+                if source == ROOT:
+                    found = Edge(ROOT, self.root_of(at), (at,))
+                break
+            if int(graph.type_index[source]) != kind or self._places.stands[kind]:
+                edge = Edge(source, self._reference(source, at), (at,))
+                if self._names(edge, kind, tier):
+                    found = edge
+                    break
+            at = source
+        else:
+            found = known.get(at)
+        known.update(dict.fromkeys(passed, found))
+        return found
 
     def root_of(self, index: int) -> int:
         """The root that holds an object and says most: a static field, if any."""
@@ -599,7 +656,7 @@ class Cuts:
             graph = self._graph
             rows = np.flatnonzero((graph.root_object == index) & self._root_holds)
             says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
-            says_less += graph.root_type[rows] < 0
+            says_less += (graph.root_type[rows] < 0) | ~self._of_program[rows]
             self._roots[index] = int(rows[int(says_less.argmin())])
         return self._roots[index]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.heap.graph import RefKind
 from ingest.heap.values import ValueKind
 from ingest.runtimes import named
 
@@ -39,6 +40,8 @@ _KEYS = ("key", "_key", "referent")
 
 _PATTERNS = {
     "event handlers": "Event handlers are held until they are removed.",
+    "registrations": "A registration, or a linked source, is held by its token until "
+    "it is disposed.",
     "timer": "What a timer calls is held until the timer is cancelled.",
 }
 
@@ -85,6 +88,16 @@ def evidence(
         signs.append(ended)
     if unused := _unused(graph, members):
         signs.append(unused)
+    if _most(metrics, members, RefKind.SOFT):
+        doubts.append(
+            "Only soft references hold them: they are freed before memory runs out."
+        )
+    if _are_keys_held(graph, metrics, members):
+        signs.append(
+            "The values of the weak map refer to their own keys, so no entry ever goes."
+        )
+    if kept := _by_exceptions(graph, holder):
+        signs.append(kept)
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
     if pattern in _PATTERNS:
@@ -94,6 +107,20 @@ def evidence(
     if few := _few_keys(graph, metrics, members):
         doubts.append(few)
     return Evidence(tuple(signs), tuple(doubts), bool(ended) and word != _KEPT)
+
+
+def finalizer(graph: HeapGraph) -> str:
+    """The thread of the finalizer, with the place where it is if that is known."""
+    stacks = graph.stacks
+    for at, name in enumerate(graph.owners if stacks is not None else ()):
+        if name not in named(graph.runtime).finalizer_threads:
+            continue
+        assert stacks is not None
+        frames = stacks.frames[stacks.start[at] : stacks.end[at]]
+        of_program = [frame for frame in frames if ".finalize(" in frame]
+        if frames:
+            return f"the finalizer thread, which is in {(of_program or frames)[0]}"
+    return "the finalizer thread"
 
 
 def _ended(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:
@@ -130,6 +157,48 @@ def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
             they_are = "It is" if len(members) == 1 else "They are"
             return f"{they_are} {what}, and still held."
     return ""
+
+
+def _most(metrics: HeapMetrics, members: NDArray[np.int32], kind: RefKind) -> bool:
+    """Whether most objects are reachable by references of a strength, not better."""
+    if metrics.strength is None:
+        return False
+    return bool(2 * np.count_nonzero(metrics.strength[members] == kind) > len(members))
+
+
+def _are_keys_held(
+    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
+) -> bool:
+    """Whether the objects are values of a weak map which hold the keys of these."""
+    entry_type = named(graph.runtime).weak_entry
+    if not entry_type or graph.ref_kind is None:
+        return False
+    for member in members[:_ENTRIES].tolist():
+        entry = int(metrics.path_parent[member])
+        if entry < 0 or graph.type_name(entry) != entry_type:
+            return False
+        rows = np.arange(*graph.ref_start[entry : entry + 2].tolist())
+        keys = graph.ref_target[rows[graph.ref_kind[rows] == RefKind.WEAK]]
+        at = int(keys[0]) if len(keys) else -1
+        while at >= 0 and at != entry:
+            at = int(metrics.dominator[at])
+        if at != entry:
+            return False
+    return True
+
+
+def _by_exceptions(graph: HeapGraph, holder: Holder) -> str:
+    """That exceptions which are kept hold the objects, by their tracebacks."""
+    names = [graph.type_name(index) for index in holder.between]
+    traceback = named(graph.runtime).traceback_type
+    if traceback not in names[1:]:
+        return ""
+    exception = graph.captions.of(names[names.index(traceback) - 1])
+    where = f" kept in {holder.reference}" if holder.reference else ""
+    return (
+        f"Each {exception}{where} holds the frames of its traceback, with all that was "
+        "in their variables."
+    )
 
 
 def _bounded(graph: HeapGraph, holder: Holder) -> str:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, search_roots
+from ingest.analysis.distances import ROOT, UNREACHABLE, search_roots
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
+from ingest.heap.graph import RefKind
 from ingest.runtimes import TypeClass
-from ingest.suspects.evidence import Evidence, evidence
-from ingest.suspects.ownership import with_types_by_name
+from ingest.suspects.evidence import Evidence, evidence, finalizer
+from ingest.suspects.ownership import statics_of_program, with_types_by_name
 from ingest.suspects.piles import Held, Pile, PileSearch
 from ingest.suspects.words import Words
 from ingest.words.text import human_bytes, printable
@@ -48,7 +49,7 @@ SMALLER_SHARE = 0.01
 
 _LEAST_OF_SMALLER, _FEW = 100, 5
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 200, 12
-_MAX_CONTENTS = 5
+_MAX_CONTENTS, _MAX_GARBAGE = 5, 3
 
 
 class Findings(NamedTuple):
@@ -61,11 +62,14 @@ class Findings(NamedTuple):
         smaller: Groups of objects of the program's own types that one holder has, in
             none of the suspects and too small for one. A leak that has begun is among
             them, and so is much that is needed.
+        garbage: What most of the garbage is, as ``6,000 Response``: of the program's
+            own types if it has any.
     """
 
     suspects: tuple[Suspect, ...]
     metadata_bytes: int
     smaller: tuple[Suspect, ...] = ()
+    garbage: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +146,15 @@ def find_suspects(
         return Findings((), 0)
     graph = with_types_by_name(graph)
     release_pages(graph.object_id, graph.shallow_bytes)
-    return _Search(graph, _from_owners(graph, metrics), own).findings()
+    return _Search(graph, _from_owners(graph, metrics, own), own).findings()
 
 
-def _from_owners(graph: HeapGraph, metrics: HeapMetrics) -> HeapMetrics:
+def _from_owners(
+    graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
+) -> HeapMetrics:
     """The metrics with paths from the best owners instead of shortest ones."""
-    reach = search_roots(graph, metrics.policy, by_owner=True)
+    best = statics_of_program(graph, own)
+    reach = search_roots(graph, metrics.policy, best=best)
     return replace(metrics, root_distance=reach.distance, path_parent=reach.parent)
 
 
@@ -202,6 +209,24 @@ class _Search:
             tuple(map(self._suspect, chosen)),
             search.metadata_bytes,
             tuple(map(self._suspect, smaller)),
+            self._garbage(),
+        )
+
+    def _garbage(self) -> tuple[str, ...]:
+        """The types that most of the garbage is of."""
+        graph, classes = self._graph, self._search.classes
+        rows = np.flatnonzero(
+            self._metrics.dominator[: graph.object_count] == UNREACHABLE
+        )
+        kinds, types = graph.type_index[rows], len(graph.type_names)
+        sizes = sum_by(kinds, graph.shallow_bytes[rows], types)
+        count = count_by(kinds, types)
+        order = np.lexsort((-sizes, classes != TypeClass.PROGRAM))[:_MAX_GARBAGE]
+        is_own = classes[order[0]] == TypeClass.PROGRAM and bool(count[order[0]])
+        return tuple(
+            f"{count[kind]:,} {printable(graph.captions.of(graph.type_names[kind]))}"
+            for kind in order.tolist()
+            if count[kind] and (classes[kind] == TypeClass.PROGRAM) == is_own
         )
 
     def _chosen(self, told: list[_Told], least: float) -> list[_Told]:
@@ -260,13 +285,14 @@ class _Search:
         fewest = _LEAST_OF_SMALLER if only_own else _FEW
         sizes[metrics.type_reachable_count < fewest] = 0
         order = np.lexsort((classes, -sizes))[:most_looked_at]
-        is_freed_next = metrics.is_freed_next()
         found: list[_Told] = []
         for kind in order[sizes[order] >= least].tolist():
             if len(found) >= most:
                 break
             rows = rows_where(graph.type_index == kind)
-            rows = rows[(metrics.root_distance[rows] >= 0) & ~is_freed_next[rows]]
+            rows = rows[metrics.root_distance[rows] >= 0]
+            if metrics.strength is not None:
+                rows = rows[metrics.strength[rows] < RefKind.WEAK]
             if not len(rows):
                 continue
             # What a suspect frees is a part of it.
@@ -289,7 +315,11 @@ class _Search:
             return None
         graph, metrics = self._graph, self._metrics
         pile, holder, cut, is_group = held
-        also, meanwhile = self._search.paths.cuts.places_of(cut.edges)
+        paths = self._search.paths
+        also, meanwhile = paths.cuts.places_of(cut.edges)
+        link = (
+            paths.link(pile.type_index, np.flatnonzero(cut.lost)) if pile.is_run else ()
+        )
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
@@ -300,12 +330,14 @@ class _Search:
             is_run=pile.is_run,
             captions=graph.captions,
             runtime=graph.runtime,
-            function=self._search.paths.function(holder),
+            function=paths.function(holder, link),
+            link=paths.link_words(link),
             cut=cut.text,
             also=also,
             meanwhile=meanwhile,
             is_group=is_group,
             companions=self._companions(held),
+            waits_for=finalizer(graph) if pile.waits else None,
         )
         found = evidence(graph, metrics, holder, pile.members, words.pattern)
         return _Told(held, words, found, np.packbits(cut.lost))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.cuts import Edge
+    from ingest.suspects.edges import Edge
 
 _MAX_STEPS = 24
 """Steps of a path that are written; the middle of a longer one is folded."""
@@ -35,6 +35,9 @@ _MAX_VALUE = 40
 """Characters of a value that are shown in a path."""
 
 _MAX_FUNCTION = 80
+
+_LINKS, _MAX_LINK = 20, 10
+"""Objects of a list that are looked at for a link, and objects in it."""
 
 _PLACED = re.compile(r".*?:\d+:\d+(?= \()")
 """The name and place of a function, without the folder of its script."""
@@ -159,12 +162,39 @@ class Paths:
             is_statics_table=bool(places.tables[root]),
         )
 
-    def function(self, holder: Holder) -> str | None:
+    def link(self, kind: int, rows: NDArray[np.int64]) -> tuple[int, ...]:
+        """Objects from one of a list to its next one; empty if there are no two.
+
+        Args:
+            kind: Their type.
+            rows: Objects, those of the list among them.
+        """
+        types, parents = self._graph.type_index, self._metrics.path_parent
+        for row in rows[types[rows] == kind][: -_LINKS - 1 : -1].tolist():
+            path, at = [row], int(parents[row])
+            while at >= 0 and len(path) < _MAX_LINK and types[at] != kind:
+                path.append(at)
+                at = int(parents[at])
+            if at >= 0 and types[at] == kind:
+                return (at, *path[::-1])
+        return ()
+
+    def link_words(self, link: Sequence[int]) -> str:
+        """The fields of a link, as ``method -> context -> before``."""
+        named_fields = [
+            self.field(above, below)
+            or self._graph.captions.of(self._graph.type_name(below))
+            for above, below in pairwise(link)
+        ]
+        return " -> ".join(map(printable, named_fields))
+
+    def function(self, holder: Holder, link: Sequence[int] = ()) -> str | None:
         """The last function of the program's that holds what a holder holds.
 
-        It is between both, or what a timer there calls, with its place.
+        It is between both or between two of the objects, or what a timer there calls,
+        with its place.
         """
-        for index in reversed((*holder.between, holder.member)):
+        for index in reversed((*holder.between, *link[1:-1], holder.member)):
             for at in (index, *self._called_by(index)):
                 value = self._function(at)
                 if value is not None:

@@ -14,11 +14,13 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.arrays.compiled import kernel
-from ingest.heap.graph import NO_TYPE, OF_LOADER
-from ingest.runtimes import TypeClass
+from ingest.heap.graph import NO_TYPE, OF_LOADER, RefKind, RootKind
+from ingest.runtimes import TypeClass, named
 from ingest.what_if.places import described_types, statics_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
@@ -27,16 +29,17 @@ if TYPE_CHECKING:
 
 _UNKNOWN = -3
 
-_OWNS, _IS_METADATA, _IS_ROOT = 1, 2, 4
+_OWNS, _IS_METADATA, _IS_ROOT, _STANDS = 1, 2, 4, 8
 
 
 class Ownership(NamedTuple):
     """Owners of the N objects and M placeholders of a heap.
 
     Attributes:
-        owner: int32 (N + M,). The owner, `ROOT` or `UNREACHABLE`, also for what weak
-            and phantom references alone lead to. Objects of one type that own one
-            another, such as the nodes of a list, all have the owner of the first one.
+        owner: int32 (N + M,). The owner, `ROOT` or `UNREACHABLE`, also for what weak,
+            finalizer and phantom references alone lead to. Objects of one type that
+            own one another, such as the nodes of a list, all have the owner of the
+            first one.
         entry: int32 (N + M,). The object itself or the one above it that the owner
             dominates immediately; ``-1 - entry`` for an object of an owning type
             below another one of its type.
@@ -97,6 +100,7 @@ def _fill(
                 found, at = owner[above], entry[above]
             if (
                 (own & _OWNS) != 0
+                and (own & _STANDS) == 0
                 and found >= 0
                 and type_index[found] == type_index[row]
             ):
@@ -122,6 +126,27 @@ def with_types_by_name(graph: HeapGraph) -> HeapGraph:
     return replace(graph, type_index=of_name[graph.type_index])
 
 
+def statics_of_program(graph: HeapGraph, own: Sequence[str] = ()) -> Bools:
+    """Bool (R,): static fields and module variables that are no library's.
+
+    Where the dump has no type for one, its name begins with that of its module, if it
+    is known.
+
+    Args:
+        graph: The heap.
+        own: Globs, as `ingest.runtimes.Runtime.type_classes` takes them.
+    """
+    is_static = np.isin(graph.root_kind, (RootKind.STATIC, RootKind.THREAD_STATIC))
+    runtime = named(graph.runtime)
+    of_types = runtime.type_classes(graph.type_names, own) == TypeClass.PROGRAM
+    is_own = np.append(of_types, True)[graph.root_type]
+    if graph.root_field is not None:
+        of_fields = runtime.type_classes(graph.field_names, own) == TypeClass.PROGRAM
+        has_name = (graph.root_type < 0) & (graph.root_field >= 0)
+        is_own[has_name] = of_fields[graph.root_field[has_name]]
+    return np.asarray(is_static & is_own)
+
+
 def _statics(graph: HeapGraph) -> Bools:
     """Bool (N + M,): what is in static fields of class objects."""
     found = np.zeros(len(graph.object_id), np.bool_)
@@ -142,6 +167,7 @@ def ownership(
     graph: HeapGraph,
     metrics: HeapMetrics,
     classes: NDArray[np.uint8],
+    stands: Bools,
     *,
     libraries_own: bool = False,
 ) -> Ownership:
@@ -151,6 +177,8 @@ def ownership(
         graph: The heap.
         metrics: Its metrics.
         classes: uint8 (T,). The `TypeClass` of each type.
+        stands: Bool (T + 1,). Types whose objects stand for parts of the program, such
+            as classes: what one of them has in a field is no list of its own.
         libraries_own: Whether values of libraries are owners too, not only the
             program's objects.
     """
@@ -162,6 +190,7 @@ def ownership(
         owns * _OWNS
         + (classes == TypeClass.METADATA) * _IS_METADATA
         + (classes == TypeClass.ROOTS) * _IS_ROOT
+        + stands[:-1] * _STANDS
     )
     rows = len(metrics.dominator)
     is_table = np.zeros(rows, np.bool_)
@@ -172,5 +201,6 @@ def ownership(
         np.zeros(rows, np.bool_),
     )
     _fill(metrics.dominator, graph.type_index, flags, is_table, _statics(graph), *found)
-    found.owner[metrics.is_freed_next()] = UNREACHABLE
+    if metrics.strength is not None:
+        found.owner[metrics.strength >= RefKind.WEAK] = UNREACHABLE
     return found

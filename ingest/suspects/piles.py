@@ -17,7 +17,7 @@ import numpy as np
 from ingest.analysis.distances import ROOT
 from ingest.analysis.types import rows_where, sum_by
 from ingest.arrays.compiled import AHEAD, fetch, kernel
-from ingest.heap.graph import RootFlag, RootKind, starts_type
+from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import marked
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.arrays.compiled import Bools, Bytes, Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.cuts import Verified
+    from ingest.suspects.edges import Verified
 
 SAMPLE = 1000
 """The most members of a pile whose paths are compared."""
@@ -79,6 +79,7 @@ class Pile(NamedTuple):
         counted_bytes: What of the retained size is compared with other piles; ``None``
             for all of it. Values of the runtime may retain objects of the program,
             which are, or are not, piles of their own.
+        waits: Whether its objects wait for the finalizer, and nothing else holds them.
     """
 
     type_index: int
@@ -89,6 +90,7 @@ class Pile(NamedTuple):
     owner: int
     is_run: bool = False
     counted_bytes: int | None = None
+    waits: bool = False
 
     @property
     def compared_bytes(self) -> int:
@@ -260,14 +262,15 @@ class PileSearch:
         self.classes = _classes(graph, metrics, own)
         # Seldom is there no container of the runtime's values, which needs both. Of
         # the second only owners and entries are used.
-        owners = partial(ownership, graph, metrics, self.classes)
+        self.paths = Paths(graph, metrics, self.classes)
+        stands = self.paths.places.stands
+        owners = partial(ownership, graph, metrics, self.classes, stands)
         with beside(lambda: owners(libraries_own=True)) as libraries:
             self.program = owners()
             self._libraries = libraries()._replace(is_metadata=np.empty(0, np.bool_))
         self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
         self.least = max(int(PILE_SHARE * self.base), 1)
-        self.paths = Paths(graph, metrics, self.classes)
         self._searches = 0
 
     def held(self, pile: Pile, most: int = SAMPLE) -> Held | None:
@@ -278,7 +281,10 @@ class PileSearch:
         looked at.
         """
         cuts, members = self.paths.cuts, pile.members
-        cut = cuts.of(pile.type_index, members, pile.retained_bytes)
+        if pile.waits:
+            cut = cuts.of_waiting(pile.type_index, members)
+        else:
+            cut = cuts.of(pile.type_index, members, pile.retained_bytes)
         is_group = cut is None
         if cut is None:
             found = cuts.of_group(pile.type_index, members, most)
@@ -289,7 +295,9 @@ class PileSearch:
         if holder.is_statics_table and len(holder.path) == 1:
             return None
         is_own = self.classes[pile.type_index] == TypeClass.PROGRAM
-        if not is_own and cuts.is_of_runtime(cut.edges[0]):
+        edge = cut.edges[0]
+        is_direct = edge.below == (holder.member,)
+        if not is_own and not is_direct and cuts.is_of_runtime(edge):
             return None
         if not pile.is_many and self._is_of_runtime(holder, pile.type_index):
             return None
@@ -318,6 +326,7 @@ class PileSearch:
         """Piles of at least `PILE_SHARE`, none within another one."""
         yield from self._piles_of(self.program, TypeClass.PROGRAM, [ROOT])
         yield from self._values_of_handles()
+        yield from self._waiting()
 
     def _values_of_handles(self) -> Iterator[Pile]:
         """Values of the runtime that handles or the finalizer queue hold one by one."""
@@ -328,7 +337,23 @@ class PileSearch:
         kinds = graph.type_index[rows]
         chosen = (kinds >= 0) & (self.metrics.dominator[rows] == ROOT)
         chosen &= self.classes[kinds] == TypeClass.LIBRARY
-        rows, kinds = rows[chosen], kinds[chosen]
+        yield from self._one_by_one(rows[chosen])
+
+    def _waiting(self) -> Iterator[Pile]:
+        """Objects that wait for the finalizer."""
+        strength, dominator = self.metrics.strength, self.metrics.dominator
+        if strength is None:
+            return
+        rows = rows_where(strength == RefKind.FINALIZER)
+        above = dominator[rows]
+        is_inner = (above >= 0) & (strength[above] == RefKind.FINALIZER)
+        rows = rows[~is_inner]
+        for pile in self._one_by_one(rows[self.graph.type_index[rows] >= 0]):
+            yield pile._replace(waits=True)
+
+    def _one_by_one(self, rows: NDArray[np.int32]) -> Iterator[Pile]:
+        """Piles of objects that nothing of the program holds, by type."""
+        kinds = self.graph.type_index[rows]
         retained = self.metrics.retained_bytes[rows]
         sums = sum_by(kinds, retained, len(self.classes))
         for kind in np.flatnonzero(sums >= self.least).tolist():

@@ -23,6 +23,8 @@ _MAX_NAME = 60
 
 _PATTERNS = {
     "timer": r"Timer",
+    "registrations": r"^CallbackPartition|CancellationTokenSource\+CallbackNode"
+        r"|CancellationTokenSource\+Registrations",
     "event handlers": r"EventHandler|Delegate|Handler(`|$)|Callback(`|$)"
         r"|StreamSubscription",
     "cache": r"Cach|Memo",
@@ -38,6 +40,7 @@ the runtime is. The first one counts that any type matches."""
 
 _PHRASES = {
     "timer": "through timers",
+    "registrations": "as cancellation registrations",
     "event handlers": "as event handlers",
     "cache": "in a cache",
     "queue": "in a queue",
@@ -52,6 +55,7 @@ _PHRASES = {
 
 _COLLECTIONS = {
     "timer": "cancel the timers",
+    "registrations": "dispose the registrations and linked sources",
     "event handlers": "remove the handlers",
     "cache": "remove entries",
     "queue": "remove entries",
@@ -107,6 +111,8 @@ class Words:
         meanwhile: The same of frames and the like, which end of themselves.
         is_group: Whether many places of one role hold them, each its own.
         companions: What is freed with them and is more than they are, in words.
+        link: The fields by which one of a list holds the next one; empty if unknown.
+        waits_for: The finalizer in words if they wait for it, else ``None``.
     """
 
     type_name: str
@@ -124,6 +130,8 @@ class Words:
     meanwhile: Sequence[str] = ()
     is_group: bool = False
     companions: str = ""
+    waits_for: str | None = None
+    link: str = ""
 
     @cached_property
     def pattern(self) -> str:
@@ -178,7 +186,11 @@ class Words:
             what += f" ({size}, {self.share:.0%} of the reachable heap)"
         if self.companions:
             what += f" with {self.companions}"
-        what += " is held" if self.object_count == 1 else " are held"
+        is_one = self.object_count == 1
+        if self.waits_for is not None:
+            verb = "waits" if is_one else "wait"
+            return _shortened(f"{what} {verb} for {self.waits_for}.")
+        what += " is held" if is_one else " are held"
         if (collection := self._collection) is not None:
             text = f"{what} in {collection}"
         else:
@@ -190,6 +202,8 @@ class Words:
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
         if self.meanwhile:
             text += f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
+        if self.link and self.pattern == "linked list":
+            text += f", each by the {_end_of(self.link)} of another"
         if self.also:
             text += "; removing it from one of them frees nothing"
         return _shortened(text + ".")
@@ -201,6 +215,11 @@ class Words:
         Where a collection has them, its entries have to go: it is needed itself.
         """
         what = "it" if self.object_count == 1 else "them"
+        if self.waits_for is not None:
+            return (
+                "They are freed once the finalizer has ended with them: see what it "
+                f"does, or do without it. `what-if --cut '{self.cut}'` counts them."
+            )
         if self._is_unrecorded:
             return (
                 f"To free {what}, find in the program what holds {what}: the file does "

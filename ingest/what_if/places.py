@@ -16,7 +16,7 @@ from ingest.heap.graph import OF_LOADER, RootFlag, RootKind
 from ingest.runtimes import named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -92,15 +92,37 @@ def described_types(graph: HeapGraph) -> dict[int, int]:
 
 
 class ReferencePlaces:
-    """The words for what holds objects in one heap."""
+    """The words for what holds objects in one heap.
+
+    Attributes:
+        stands: Bool (T + 1,). Types whose objects stand for a part of the program; the
+            last one is for placeholders.
+    """
 
     def __init__(self, graph: HeapGraph) -> None:
         self._graph = graph
         self._runtime = named(graph.runtime)
         self._static_names: dict[int, str | None] = {}
-        self._stands = np.array(
-            [name in self._runtime.holders for name in graph.type_names], np.bool_
-        )
+        self._words = self._words_by_type()
+        self.stands = np.zeros(len(graph.type_names) + 1, np.bool_)
+        self.stands[list(self._words)] = True
+
+    def _words_by_type(self) -> dict[int, Mapping[str, str]]:
+        """The words for what objects of a type hold, by types that have such words."""
+        graph, holders = self._graph, self._runtime.holders
+        found = {
+            kind: holders[name]
+            for kind, name in enumerate(graph.type_names)
+            if name in holders
+        }
+        of_classes = holders.get(self._runtime.class_type)
+        if of_classes is not None and graph.type_object is not None:
+            # The types of classes: a class can have one of its own.
+            kinds = np.unique(
+                graph.type_index[graph.type_object[graph.type_object >= 0]]
+            )
+            found |= {kind: of_classes for kind in kinds.tolist() if kind >= 0}
+        return found
 
     @cached_property
     def tables(self) -> Bools:
@@ -219,7 +241,7 @@ class ReferencePlaces:
         """The part of the program that an object of the runtime stands for."""
         graph = self._graph
         kind = int(graph.type_index[index])
-        if kind < 0 or not self._stands[kind]:
+        if kind < 0 or not self.stands[kind]:
             return None
         if graph.type_names[kind] in self._runtime.keyed_by:
             return self._key_of(index)
@@ -273,7 +295,7 @@ class ReferencePlaces:
             return f"static field {self._graph.captions.of(declaring)}.{field}"
         part = self.part(index) if part is None else part
         if part is not None:
-            words = self._runtime.holders[name]
+            words = self._words[int(self._graph.type_index[index])]
             text = words.get(field or "", words[""])
             return text.format(name=part, field=field or "?")
         prefix = self._runtime.module_prefix
@@ -340,8 +362,8 @@ class ReferencePlaces:
         """Objects that stand for a part of the program which a text names."""
         graph = self._graph
         known = set(graph.field_names)
-        for kind in np.flatnonzero(self._stands).tolist():
-            words = self._runtime.holders[graph.type_names[kind]]
+        for kind in np.flatnonzero(self.stands).tolist():
+            words = self._words[kind]
             rows, values = np.empty(0, np.int32), np.empty(0, object)
             for key, template in words.items():
                 for name, field in _matches(template, text):

@@ -317,7 +317,7 @@ class _Moment:
 
     def __init__(self, is_copy):
         self.started, self.pid = time.time(), posix.getpid()
-        self.memory = _memory()
+        self.memory, self.collects = _memory(), True
         # In a copy of several threads, what they held goes away, unless something here
         # holds it. One of a single thread lists its objects by itself.
         self.lists_later = is_copy and not _BEFORE and _is_alone()
@@ -526,6 +526,7 @@ def dump(path, mode="auto", *, values=True, compress=None, wait=True):
     moment = None
     try:
         moment = _Moment(mode == "fork")
+        moment.collects = was_enabled
         fd = _opened(partial)
         try:
             if mode == "fork":
@@ -2085,7 +2086,7 @@ def _write(moment, fd, *, values, compress, mode):
         "values": bool(values), "byteorder": sys.byteorder, "align_bytes": 16,
         "own_references": _own_count(), "immortal_references": _IMMORTAL,
         "frames_are_objects": _PY < (3, 11), "thread_count": len(moment.threads),
-        "platform": sys.platform, "memory": moment.memory,
+        "platform": sys.platform, "memory": moment.memory, "collects": moment.collects,
     }  # fmt: skip
     out.record(b"HEAD", [_json(header).encode("ascii")])
     roots = {

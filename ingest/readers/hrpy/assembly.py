@@ -169,6 +169,11 @@ def _notes(recorded: Recorded, object_bytes: int) -> tuple[str, ...]:
             "It was written while other threads could run, so it may not be of one "
             "moment; a dump by a copy of the process (fork) is."
         )
+    if recorded.header.get("collects") is False:
+        notes.append(
+            "The program has switched its garbage collector off, so objects that "
+            "refer to each other in a circle are never freed."
+        )
     memory = recorded.header.get("memory")
     told = {
         name: size

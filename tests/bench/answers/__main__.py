@@ -8,7 +8,8 @@ no suspect. Another ``--seed`` makes other heaps of the same kinds.
 
 A second table is of ordinary programs with the names of their libraries: whether
 healthy caches and catalogues are accused, and small leaks beside them named, by one
-dump and by three; `ordinary` has the rules. ``--section`` prints one of the tables.
+dump and by three; `ordinary` has the rules. Between both, programs after public
+reports are started, captured and read: see `reported`. ``--section`` prints one table.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.bench.answers import ordinary
+from tests.bench.answers import ordinary, reported
 from tests.bench.answers.coreclr import programs
 from tests.bench.answers.cpython import leaking
 from tests.bench.answers.dart_vm import style_sheet
@@ -53,14 +54,18 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases with this in their name")
     parser.add_argument("--keep", type=Path, help="folder to write the dumps to")
     parser.add_argument(
-        "--section", choices=("all", "known", "ordinary"), default="all"
+        "--section", choices=("all", "known", "reported", "ordinary"), default="all"
     )
     chosen = parser.parse_args()
     if chosen.keep:
         chosen.keep.mkdir(parents=True, exist_ok=True)
-    if chosen.section != "ordinary":
+    if chosen.section in ("all", "known"):
         _known(chosen.seed, chosen.only, chosen.keep)
-    if chosen.section != "known":
+    if chosen.section in ("all", "reported"):
+        with tempfile.TemporaryDirectory() as temporary:
+            for row in reported.rows(chosen.only, chosen.keep or Path(temporary)):
+                print(row, flush=True)
+    if chosen.section in ("all", "ordinary"):
         begin = time.perf_counter()
         with Pool() as pool:
             ordinary.run(pool, chosen.seed, chosen.only, chosen.keep)

@@ -229,3 +229,49 @@ def test_a_table_of_the_runtime_is_no_leak_of_the_program(tmp_path: Path) -> Non
     cache = graph_of(strong_root("number_string_cache", "(array)"), tmp_path)
     assert find_suspects(cache, analyse(cache)).suspects == ()
     assert suspect_of(strong_root("entry", "Session"), tmp_path).object_count == 1
+
+
+def held_by(name: str, above: str) -> Hprof:
+    """An array of references of a type, each to a row, or with one as its value."""
+    dump = jdk()
+    dump.cls("app/Row", 0x2000, _OBJECT, {"key": OBJECT, "text": OBJECT})
+    dump.cls("app/Key", 0x2010, _OBJECT, {})
+    dump.cls(name, 0x2020, f"java/lang/ref/{above}", {"value": OBJECT})
+    at = [0x10000 + 192 * i for i in range(_SESSIONS)]
+    for address in at:
+        row, key = address + 64, address + 128
+        dump.obj(key, "app/Key")
+        dump.obj(row, "app/Row", key=key)
+        if above == "WeakReference":
+            dump.obj(address, name, referent=key, value=row)
+        else:
+            dump.obj(address, name, referent=row)
+    dump.array(0x90000, "[Ljava/lang/Object;", at)
+    dump.root(SYSTEM_CLASS, 0x90000)
+    return dump
+
+
+def test_what_waits_for_the_finalizer_is_told(tmp_path: Path) -> None:
+    found = suspect_of(held_by("java/lang/ref/Finalizer", "FinalReference"), tmp_path)
+
+    assert found.sentence.startswith("400 Row (")
+    assert found.sentence.endswith(" wait for the finalizer thread.")
+    assert found.cut == "Row"
+
+
+def test_what_only_soft_references_hold_is_doubted(tmp_path: Path) -> None:
+    found = suspect_of(held_by("java/util/SoftMap$Entry", "SoftReference"), tmp_path)
+
+    assert found.doubts == (
+        "Only soft references hold them: they are freed before memory runs out.",
+    )
+
+
+def test_values_of_a_weak_map_that_hold_its_keys_are_a_sign(tmp_path: Path) -> None:
+    dump = held_by("java/util/WeakHashMap$Entry", "WeakReference")
+    found = suspect_of(dump, tmp_path)
+
+    assert found.sentence.startswith("400 Row (")
+    assert found.signs == (
+        "The values of the weak map refer to their own keys, so no entry ever goes.",
+    )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import sys
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,6 +44,41 @@ def test_a_leak_is_named_with_what_holds_it(
     leaks = right[0].type.removeprefix("__main__.")
     assert first.sentence.startswith(f"4,000 {leaks} (")
     assert any(str(one.words) in first.sentence for one in right)
+
+
+REPORTED = SOURCE.parent / "reported.py"
+
+WORDS = tomllib.loads(REPORTED.with_suffix(".toml").read_text())["python"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ("class-registry", "metaclass-instances", "queued-work", "kept-errors")
+    if PROFILE == "quick"
+    else [kind for kind in WORDS if kind != "cycles-without-collector"],
+)
+def test_a_program_after_a_report_is_told_as_it_is(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "leak.hrpy"
+    command = [sys.executable, str(REPORTED), kind, str(path)]
+    subprocess.run(command, check=True, timeout=60)
+    with open_source(str(path)) as source:
+        graph = read(source, DEFAULTS, silent)
+    first, *_ = find_suspects(graph, analyse(graph)).suspects
+
+    text = " ".join((first.sentence, *first.signs))
+    assert all(re.search(words, text) for words in WORDS[kind]["says"]), text
+
+
+def test_garbage_that_nothing_collects_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "leak.hrpy"
+    command = [sys.executable, str(REPORTED), "cycles-without-collector", str(path)]
+    subprocess.run(command, check=True, timeout=60)
+    with open_source(str(path)) as source:
+        graph = read(source, DEFAULTS, silent)
+
+    first, *_ = find_suspects(graph, analyse(graph)).garbage
+    assert re.fullmatch(r"7,99\d Node|8,000 Node", first)
+    assert any("collector off" in note for note in graph.notes)
 
 
 @pytest.mark.deep

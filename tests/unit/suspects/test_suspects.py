@@ -323,9 +323,9 @@ def test_owners_are_those_of_the_definition(graph: HeapGraph) -> None:
             entry, above = above, int(metrics.dominator[above])
         return above, entry, False
 
-    found = ownership(graph, metrics, classes)
+    found = ownership(graph, metrics, classes, np.zeros(len(classes) + 1, np.bool_))
 
-    freed = (RefKind.WEAK, RefKind.PHANTOM)
+    freed = (RefKind.WEAK, RefKind.FINALIZER, RefKind.PHANTOM)
     for row in range(len(graph.object_id)):
         if metrics.dominator[row] == UNREACHABLE or (
             metrics.strength is not None and metrics.strength[row] in freed
