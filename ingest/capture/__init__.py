@@ -14,4 +14,4 @@ WHOLE_S = 600.0
 """Seconds that a capture may take, if nothing else limits it."""
 
 QUIET_S = 60.0
-"""Seconds of these without anything arriving."""
+"""Seconds within which something must arrive during a capture."""

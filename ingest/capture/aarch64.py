@@ -84,10 +84,9 @@ def _is_in_use(scalable: bytes) -> bool:
 def _is_timed(registers: Mapping[str, int]) -> bool:
     """Whether a system call that is made again would wait too long.
 
-    A tracer sees a thread before such a call, be it interrupted there. Where no tracer
-    sets it back, one that would have to know how much time is left returns ``EINTR``,
-    as it may at any signal; those that take a moment, or note what is left, are made
-    again.
+    A tracer sees a thread before such a call, even if it was interrupted in it. Without
+    a tracer, a call that must know how much time is left returns ``EINTR``, as it may
+    at any signal. Calls that take a moment, or note the time left, are made again.
     """
     number = registers["x8"]
     if number == _CLOCK_NANOSLEEP:
@@ -159,7 +158,7 @@ def _load(register: int, value: int) -> bytes:
 
 
 def _loads(values: Sequence[int]) -> bytes:
-    """Code that sets arguments, the first at last: it is where the result is."""
+    """Code that sets arguments, the first one last, for its register has the result."""
     pairs = list(enumerate(values))[::-1]
     return b"".join(_load(number, value) for number, value in pairs)
 

@@ -1,22 +1,21 @@
 """Has a running CPython run a text: in a copy of the program, or in a thread of it.
 
-Machine code is put into the program, in memory of its own that stays for the next
-capture. The main thread is told to make a thread, or if it computes, to make a pending
-call that makes it; nothing of Python runs in either. The thread blocks all signals and
-takes the interpreter's lock like any other. Then it runs the text itself, or has the
-program copied:
+Machine code is put into the program, in extra memory that stays for the next capture.
+The main thread makes a thread; if it is computing, a pending call makes it. No Python
+code runs in either. The new thread blocks all signals and takes the interpreter's lock
+like any other. Then it runs the text itself, or has the program copied:
 
-- It makes a process that shares all memory with the program, and waits for its end. No
-  ``wait`` of the program finds that one, for its end sends no signal.
-- That process calls ``fork`` of the C library, so that the locks of the allocator are
+- The thread makes a process that shares all memory with the program, and waits for its
+  end. No ``wait`` of the program finds this process, for its end sends no signal.
+- The process calls ``fork`` of the C library, so that the locks of the allocator are
   free in the copy, releases the interpreter's lock, and waits for the end of the copy.
-- The copy closes all files. Threads that waited for the interpreter's lock are not in
-  it, so what they left in that lock is overwritten, and it takes the lock again. It
-  runs the text and ends. Nothing of CPython's own is told of the copying: no handler of
-  the program runs, and all states of its threads are there to be read.
+- The copy closes all files. It has no threads that wait for the interpreter's lock, so
+  their traces in the lock are overwritten, and the copy takes the lock again. It runs
+  the text and ends. CPython does not learn of the copying: no handler of the program
+  runs, and the states of all threads can still be read.
 
-Where another thread had one of CPython's inner locks, the copy comes to a halt: it is
-killed, and another one is made. An alarm ends a copy for which nobody waits any more.
+If another thread had one of CPython's inner locks, the copy halts. It is then killed,
+and another copy is made. An alarm ends a copy for which nobody waits any more.
 """
 
 from __future__ import annotations
@@ -89,13 +88,13 @@ _TRIM, _RUNTIME, _ALLOCATED, _VERSION = (
 )  # fmt: skip
 _OPTIONAL = {_TRIM, _RUNTIME, _ALLOCATED, _VERSION}
 _NO_LONGER_WAITS = 0x030C0000
-"""From that version on, who releases the lock at its end waits for no other thread."""
+"""From that version on, a thread that ends releases the lock without waiting."""
 _ALARM, _BEGIN_S = 14, 30
 _LOCKED = {"Py_AddPendingCall", "Py_MakePendingCalls", "PyEval_SignalReceived"}
 _INTERVAL_US, _CONDITION_BYTES = 1_000_000_000, 48
 _FEWEST_OF_ADDRESSES, _MOST_WAITERS = 1 << 44, 1 << 16
 _IS_LOCKED_AT, _LOCK_AT = 16, 32
-"""Where what describes the interpreter's lock says that it is taken; its condition."""
+"""Offsets in the interpreter's lock: whether it is taken, and its condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +114,10 @@ class Injection:
     known: Mapping[str, Function]
 
     def ask(self, text: bytes) -> None:
-        """Say what is to be run, by the next thread that is made for it.
+        """Set the text that the next thread is to run.
 
         Raises:
-            CaptureError: that is too long.
+            CaptureError: the text is too long.
         """
         if len(text) >= _DATA_BYTES - _TEXT:
             raise CaptureError("the folder of the program has too long a name")
@@ -126,16 +125,16 @@ class Injection:
         self._write(0, struct.pack("<Q", 1).ljust(_TEXT, b"\0"))
 
     def withdraw(self) -> None:
-        """Nothing is run by a thread that comes late."""
+        """Keep a thread that starts late from running anything."""
         with suppress(OSError):
             self._write(_IS_ASKED, bytes(8))
 
     def is_begun(self) -> bool:
-        """Whether a thread has the interpreter's lock, and runs what it was to."""
+        """Whether a thread has the interpreter's lock, and has begun its work."""
         return not self._word(_IS_ASKED)
 
     def copy(self) -> int | None:
-        """The copy of the program, as that numbers it; 0 if none could be made."""
+        """The copy's id, as the program sees it; 0 if none could be made."""
         found = self._word(_COPY) & _NO_PROCESS
         return 0 if found == _NO_PROCESS else found or None
 
@@ -151,11 +150,11 @@ class Injection:
         return self._data + _MALLOC if _ALLOCATED in self.known else 0
 
     def start(self, mode: str) -> bool:
-        """Have the main thread, which waits, make a thread; whether it does."""
+        """Have the waiting main thread make a thread; return whether it does."""
         return self._call(_STARTS[mode])
 
     def add_pending(self, mode: str) -> bool:
-        """Have the main thread make a thread when it comes to; whether it will.
+        """Have the main thread make a thread at its next pending call, if possible.
 
         As it goes on only when that thread has ended, if that runs the text itself.
         """
@@ -163,7 +162,7 @@ class Injection:
         return self._call(_ADDS[mode], locked)
 
     def trim(self) -> None:
-        """Have the allocator give back what the text took, if the main thread waits."""
+        """Have the allocator give back the text's memory, if the main thread waits."""
         if _TRIM in self.known and waiting_in(self.pid):
             self._call(_TRIM_START)
 

@@ -1,8 +1,8 @@
 """Whether a program has memory for a copy of itself, or for its own list of objects.
 
-The limit of its control group counts as the memory of the system does. It is looked at
-again while a copy writes: where little is left the copy is ended, before the kernel
-ends the program.
+The limit of its control group counts like the memory of the system. Both are checked
+again while a copy writes: if little is left, the copy is ended before the kernel ends
+the program.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 GROUPS = Path("/sys/fs/cgroup")
 _SPARE_BYTES, _LEAST_BYTES = 64 << 20, 24 << 20
 _LIST_SHARE = 4
-"""A program that writes itself takes at most a quarter of its heap: measured, a third
-of a heap of small objects and less of others, of which the heap is a part."""
+"""A program that writes itself takes at most a quarter of its memory. Measured: a third
+of a heap of small objects, less of others; the heap is only a part of the memory."""
 
 
 @dataclass(frozen=True, slots=True)

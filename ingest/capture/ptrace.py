@@ -1,14 +1,13 @@
 """Have a thread of another process call a function, and go on as if it had not.
 
-At no moment is the process in a state from which it could not go on: memory is written
-below the stack of the thread, where nothing is; then all its registers are set at once,
-so that it runs the function, with all signals blocked. The last thing that the function
-does is a system call, at the end of which the thread gets back the registers and the
-mask of signals that it had, and goes on as after a stop: a call in which it waited is
-resumed by the kernel, and ends when it would have ended. If this process is killed
-before, the kernel lets the thread go: the function returns into ``rt_sigreturn`` with a
-signal frame that has all the thread was, as after the handler of a signal. No code of
-the process is changed.
+The process can go on from every state in between. Memory is written only below the
+stack of the thread, where nothing is. Then all registers are set at once, so that the
+thread runs the function, with all signals blocked. The function ends with a system
+call, after which the thread gets back its registers and its mask of signals. It goes on
+as after a stop: the kernel resumes a call in which it waited, which ends when it would
+have ended. If this process is killed before, the kernel lets the thread go: the
+function returns into ``rt_sigreturn`` with a signal frame that has the thread's whole
+state, as after the handler of a signal. No code of the process is changed.
 
 Only Linux; what depends on the processor is in `ingest.capture.machine`.
 """
@@ -155,7 +154,7 @@ def stopped(tid: int) -> Iterator[TracedThread | None]:
 
 @contextmanager
 def held(pid: int, system_call: str) -> Iterator[bool]:
-    """The main thread stands still in a system call, which then goes on as if nothing.
+    """Stop the main thread in a system call, which goes on when the block ends.
 
     Args:
         pid: The process.

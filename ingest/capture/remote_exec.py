@@ -1,9 +1,9 @@
 """What CPython tells debuggers about itself since 3.13 (PEP 768).
 
-At the start of ``_PyRuntime``, which has an ELF section of its own, a table tells where
-things are in that build: how many interpreters there are, and whether who started the
-program lets it be debugged. The tables of 3.13 to 3.15 are known: each minor version
-has a layout.
+At the start of ``_PyRuntime``, which has its own ELF section, a table has the offsets
+of fields in that build, such as those that tell how many interpreters there are, and
+whether the program may be debugged. The tables of 3.13 to 3.15 are known; each minor
+version has its own layout.
 
 Source: CPython, Include/internal/pycore_debug_offsets.h, and "Remote debugging
 attachment protocol" in its manual.
@@ -50,7 +50,7 @@ LAYOUTS: Mapping[tuple[int, int], Mapping[str, int]] = {
     (3, 14): _layout(24, 89),
     (3, 15): _layout(24, 105),
 }
-"""For each version, in which 8 bytes of the table a field is."""
+"""The position of each field in the table, in units of 8 bytes, by version."""
 
 
 @dataclass(frozen=True, slots=True)

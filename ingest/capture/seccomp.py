@@ -1,7 +1,7 @@
 """Whether a program's filters of system calls let it be copied.
 
-A filter may kill the program for a call that it was never to make. Who may, reads it,
-and sees what it says of the calls that a capture makes.
+A filter may kill the program for a call that it does not expect. So the filters are
+read, if that is allowed, and run for the calls that a capture makes.
 
 Source: seccomp(2), PTRACE_SECCOMP_GET_FILTER in ptrace(2), linux/bpf_common.h.
 """

@@ -1,8 +1,8 @@
 """Files that the user of another program writes, read without trusting them.
 
-They are opened below a folder, follow no link, are regular files of that user, and are
-read from the one descriptor that was looked at. Root may so read what another user
-says, and what a container says of itself.
+They are opened below a folder without following links, must be regular files of that
+user, and are read from the descriptor that was checked. So root can safely read files
+of another user, and of a container.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # nobody may write to a FIF
 def temporary_folder_of(pid: int) -> Iterator[Path]:
     """The ``/tmp`` of a process, which stays in reach if that ends.
 
-    A link there would lead to a place of this process's own root folder, so it is
-    followed only where both have the same.
+    A link there would lead into this process's own root folder, so it is followed only
+    if both have the same root folder.
 
     Raises:
         CaptureError: it has none.

@@ -1,9 +1,9 @@
 """The folder in which another program writes its dump, and what killed captures left.
 
-Its name says which process made it: ``.heaproots.PID-NAMESPACE.RANDOM.part``. A process
-that is killed can remove nothing, so the next capture that works in the same place
-removes the folders of processes that have ended. Another container's processes are not
-to be seen from here: their folders stay.
+Its name says which process made it: ``.heaproots.PID-NAMESPACE.RANDOM.part``. A killed
+process cannot remove its folder, so the next capture in the same place removes the
+folders of processes that have ended. Processes of other containers cannot be seen from
+here, so their folders stay.
 """
 
 from __future__ import annotations

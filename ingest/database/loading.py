@@ -477,7 +477,7 @@ def _settle(future: Future[Result], work: Callable[[], Result]) -> None:
 
 
 def _is_chosen(part: Part | None, number: int | None) -> bool:
-    """Whether a dump of a file is the one that ``--part`` chooses, or no option."""
+    """Whether ``--part`` chooses a dump of a file; without it, the default one."""
     if part is None:
         return number is None
     return part.is_default if number is None else part.number == number

@@ -58,7 +58,7 @@ def strengths(kinds: NDArray[np.uint8]) -> pl.Series:
 
 
 def scattered(at: NDArray[np.int32], values: pl.Series, rows: int) -> pl.Series:
-    """The values in their places, null everywhere else."""
+    """A series with ``values`` in the rows ``at``, and null in all others."""
     return nulls(rows, values.dtype).scatter(at, values)
 
 

@@ -174,7 +174,7 @@ class EventStream:
             yield from events
 
     def _by_block(self) -> Iterator[tuple[BlockKind, Iterator[Event]]]:
-        """The kind and the wanted events of each block; other blocks are parsed."""
+        """The kind and the wanted events of each block; others only get parsed."""
         is_6 = self.header.version >= 6
         for block in self._blocks:
             events: Iterator[Event] = iter(())
