@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Role(NamedTuple):
-    """What some roots are for.
+    """The purpose of some roots.
 
     Attributes:
         type_index: Type that declares the static field, or -1.

@@ -567,7 +567,7 @@ def _sum_types(
 
 
 class TypesRetained(NamedTuple):
-    """Retained bytes of T types, and of the V positions of which they are sums.
+    """Retained bytes of T types, and of V positions.
 
     Attributes:
         type_bytes: int64 (T,). Bytes that are freed if all instances of a type are.

@@ -531,7 +531,7 @@ def _page(asked: Asked, queries: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _contents(asked: Asked, answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """What the objects with many small dominated objects dominate, by address."""
+    """Types dominated by objects with much in small objects, by address."""
     from ingest.reports.contents import CONTENTS, to_open
     from ingest.reports.hierarchy import MOST_TILES
 

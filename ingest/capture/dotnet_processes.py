@@ -116,7 +116,7 @@ def _target(pid: int, socket: Path) -> RunningProgram:
 
 
 def _common_folders() -> list[Path]:
-    """Where the ports of programs are that have our environment, or none."""
+    """Folders with the ports of programs that have our environment, or none."""
     named = os.environ.get("TMPDIR")
     return list(dict.fromkeys(Path(name) for name in (named, "/tmp") if name))
 

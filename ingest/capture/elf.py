@@ -46,9 +46,9 @@ def mappings(pid: int) -> list[Mapping]:
 
 
 def functions(pid: int, names: set[str]) -> dict[str, Function]:
-    """Those of ``names`` that a file in the memory of a process exports.
+    """Functions of ``names`` that files in the memory of a process export.
 
-    Variables too.
+    Variables are included.
 
     Raises:
         OSError: it has ended, or may not be looked at.
@@ -66,7 +66,7 @@ def functions(pid: int, names: set[str]) -> dict[str, Function]:
 
 
 def section(pid: int, name: str) -> int | None:
-    """Where a section of a process's program, or of its libpython, is in its memory.
+    """Address of a section of a process's program, or of its libpython.
 
     Raises:
         OSError: it has ended, or may not be looked at.
@@ -82,7 +82,7 @@ def section(pid: int, name: str) -> int | None:
 
 
 def _files(pid: int, names: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
-    """Where a process has its program, and libraries of such names; and the files."""
+    """Addresses and contents of a process's program and of libraries by name."""
     bases: dict[str, int] = {}
     for one in mappings(pid):
         if one.path.startswith("/") and one.offset == 0:

@@ -146,7 +146,7 @@ class Injection:
 
     @property
     def malloc_at(self) -> int:
-        """Where a copy has what ``mallinfo2`` says; 0 where nothing does."""
+        """Address of the result of ``mallinfo2`` in a copy; 0 without one."""
         return self._data + _MALLOC if _ALLOCATED in self.known else 0
 
     def start(self, mode: str) -> bool:
@@ -366,7 +366,7 @@ def _code(
 
 
 def _lock_of(pid: int, runtime: Function | None) -> list[tuple[int, int]]:
-    """What the interpreter's lock is where nobody waits for it: addresses and words.
+    """The content of the interpreter's lock without waiters: addresses and words.
 
     It is found by its look: how long a thread may have the lock, who had it last,
     whether somebody has it; then twice a condition, whose clock is the monotonic one,

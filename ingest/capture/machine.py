@@ -21,7 +21,7 @@ GENERAL = 1
 RED_ZONE = 128
 """Bytes below the stack that a function may use without saying so."""
 NO_ALTERNATIVE_STACK = struct.pack("<QiIQ", 0, 0x7FFFFFFF, 0, 0)
-"""What a signal frame says of the other stack, so that the one there is stays."""
+"""The part of a signal frame about the alternate stack that keeps the present one."""
 RESULT: Final = -1
 """Stands for the result of the previous step."""
 KEPT: Final = -2

@@ -50,7 +50,7 @@ _STOP_S = 2.0
 _HAVE_RETURN = ("libc", "ld-", "libpthread", "[vdso]")
 
 MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
-"""By what Linux calls them."""
+"""Descriptions by Linux's name of the processor."""
 
 
 def unsupported() -> str:
@@ -229,10 +229,10 @@ def _is_within(
 
 
 def restorer_of(pid: int) -> int:
-    """Where a process has code that returns from a signal.
+    """Address of code of a process that returns from a signal.
 
     Raises:
-        CaptureError: nowhere.
+        CaptureError: there is no such code.
     """
     with (PROC / str(pid) / "mem").open("rb", buffering=0) as memory:
         for one in mappings(pid):

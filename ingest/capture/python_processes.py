@@ -83,10 +83,10 @@ def _of_pid(pid: int, proc: object) -> RunningProgram:
 
 
 def _check(shown: str, runtime: PythonRuntime) -> None:
-    """What the runtime tells does not forbid a capture.
+    """Check that the runtime's own description allows a capture.
 
     Raises:
-        CaptureError: it does.
+        CaptureError: it does not.
     """
     if runtime.is_free_threaded:
         major, minor = runtime.version

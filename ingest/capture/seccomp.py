@@ -124,7 +124,7 @@ def _filter(libc: Libc, pid: int, at: int) -> Filter:
 
 
 def _run(program: Filter, number: int, arguments: Sequence[int]) -> int:
-    """What a filter says of a system call: a program of the classic packet filter."""
+    """The action of a filter, a classic BPF program, for a system call."""
     padded = (*arguments, *(0,) * (6 - len(arguments)))
     data = struct.pack("<iIQ6Q", number, machine().audit, 0, *padded)
     accumulator = index = at = 0

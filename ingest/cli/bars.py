@@ -92,7 +92,7 @@ class Stage:
         return bool(self.total) and self.name not in _UNEVEN
 
     def detail(self) -> str:
-        """What follows the name, or the bar."""
+        """The text after the name, or after the bar."""
         parts = []
         if self.name in _BYTES and self.done:
             whole = f" of {human_bytes(self.total)}" if self.total else ""

@@ -64,7 +64,7 @@ class Trend(NamedTuple):
 
 
 def trend_of(counts: Sequence[int]) -> Trend:
-    """How a number of objects grew that rose in every dump.
+    """The trend of a number of objects that rose in every dump.
 
     Args:
         counts: Objects in each of two or more dumps. Appearing is a step.

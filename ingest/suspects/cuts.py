@@ -48,7 +48,7 @@ _TABLES = (
 _STATICS = (RootKind.STATIC, RootKind.THREAD_STATIC)
 
 ENOUGH = 0.9
-"""Share of what a suspect retains that its cut frees, at least."""
+"""A cut frees at least this share of what its suspect retains."""
 
 TOO_MUCH = 1.3
 """What a cut may free of what the container of a suspect retains."""

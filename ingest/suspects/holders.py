@@ -121,7 +121,7 @@ class Paths:
         return None if found is None else self.of(*found)
 
     def of(self, edge: Edge, member: int) -> Holder:
-        """The holder that a place is, on a path to an object."""
+        """The holder that a place stands for, on a path to an object."""
         graph, places = self._graph, self.places
         inner = shortest_path(self._metrics, member)
         last = edge.below[-1]

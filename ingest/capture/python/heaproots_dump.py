@@ -241,7 +241,7 @@ def _is_table(o):
 
 
 def _near(o):
-    """What a small dict or an object of a class refers to, with that of its dict."""
+    """The targets of a small dict, or of an object and its dict."""
     if type(o) is dict:
         return list(o.values()) if len(o) < _SMALL else []
     found = _referents(o)
@@ -915,7 +915,7 @@ def _dict_of(t):
 
 
 def _in_mro(t, name):
-    """What the classes of ``t`` have of that name, or `_missing`; no code runs."""
+    """The attribute ``name`` of the classes of ``t``, or `_missing`; no code runs."""
     for k in _mro_of(t) or (t,):
         found = _dict_of(k).get(name, _missing)
         if found is not _missing:
@@ -1881,7 +1881,7 @@ class _Writer:
         return columns
 
     def _add_locals(self, kind, o, columns, names):
-        """What the locals of a frame that is kept refer to, with their names."""
+        """The targets of a kept frame's locals, with their names."""
         if type(o) is not _Frame:
             if not self.is_copy:  # it would make a frame, which stays
                 return

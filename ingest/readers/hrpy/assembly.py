@@ -192,7 +192,7 @@ def _notes(recorded: Recorded, object_bytes: int) -> tuple[str, ...]:
 
 
 def _rest(told: Mapping[str, int], rest: int) -> str:
-    """What memory is that no object explains, by what allocators tell."""
+    """Memory that no object explains, from what allocators tell."""
     free = {
         "CPython's allocator": max(told.get("arenas", 0) - told.get("blocks", 0), 0),
         "the C library's": told.get("malloc_free", 0),

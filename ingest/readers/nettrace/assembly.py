@@ -77,7 +77,7 @@ _NAMELESS = "<type {:#x}>"
 
 
 class StreamColumns(NamedTuple):
-    """What a graph has of the stream that its snapshot is in.
+    """Attributes of a graph that come from the rest of its stream.
 
     Attributes:
         collections: All collections of the process.
