@@ -82,7 +82,7 @@ class GroupGains:
     def of_all(
         self, cuts: Iterable[tuple[int, ...]]
     ) -> Iterator[tuple[tuple[int, ...], tuple[int, int]]]:
-        """What cuts free, each of one group or of several together.
+        """The bytes that each cut frees; a cut has one group or several.
 
         Yields:
             Each cut with the bytes that it frees, and the position of the first
