@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.queries.answer import Answer
     from ingest.queries.library import Query
+    from ingest.reports.about import From
 
 _KEPT = 2
 """Number of heaps that stay in memory."""
@@ -367,9 +368,8 @@ class Tools:
             page.say(f"{query.name}: {query.title}")
             page.say(f"  parameters: {', '.join(taken)}")
             page.say(f"  columns: {', '.join(one.name for one in query.columns)}")
-            where = "files and loaded dumps"
-            if query.name not in FUNCTIONS:
-                where = "loaded dumps only"
+            is_of_one = query.name in FUNCTIONS
+            where = "files and loaded dumps" if is_of_one else "loaded dumps only"
             page.say(f"  answers from: {where}")
             if at == offset + 11 and len(found) > offset + 12:
                 page.foot(
@@ -394,6 +394,7 @@ class Tools:
         from ingest.answers.asking import FUNCTIONS
         from ingest.api.asked import AskedFile, spelled
         from ingest.queries.library import find
+        from ingest.reports.about import From
 
         chosen = find(query)
         offset = min(max(offset, 0), _MOST_ROWS)
@@ -405,15 +406,15 @@ class Tools:
         is_file = bool(dump) and self._file(dump) is not None
         if is_file and query not in FUNCTIONS:
             raise UnknownDump(
-                f"{query} needs the graph of a database; ask the user to run "
+                f"{query} is about several dumps; ask the user to run "
                 f"{command('load', 'FILE')}, then name the loaded dump"
             )
         if is_file:
             asked = AskedFile(self._opened(dump, progress))
             given, _ = spelled(asked, chosen, given)
-            answer = asked.ask(chosen, given)
+            answer, source = asked.ask(chosen, given), From.TABLES
         else:
-            answer = self._from_store(chosen, dump, given, most + 1, progress)
+            answer, source = self._from_store(chosen, dump, given, most + 1, progress)
         page = Page()
         page.say(f"{chosen.title}; of each column:")
         page.say("; ".join(f"{one.name}: {one.meaning}" for one in chosen.columns))
@@ -423,7 +424,8 @@ class Tools:
             offset=offset,
             more=len(answer.rows) > most,
         )
-        page.foot(f"query: {query} {quoted(given | {'limit': most})}")
+        asked_for = quoted(given | {"limit": most})
+        page.foot(f"query: {query} {asked_for}, answered from: {source}")
         page.foot("next: why(dump, subject) for a type or address of a row")
         return page.text()
 
@@ -434,16 +436,20 @@ class Tools:
         given: dict[str, str],
         most: int,
         progress: Progress,
-    ) -> Answer:
+    ) -> tuple[Answer, From]:
         from ingest.api.graph import limited, resolved
+        from ingest.reports.about import From
 
         store, number = self._opened_store(progress), 0
         if not query.is_of_fleet:
             given, asked, _ = resolved(store, query, given, dump or None)
+            if asked.about_answer(query).from_tables:
+                return asked.ask(query, given), From.TABLES
             number = asked.chosen.dump.number
         values = query.bind(given, number)
         self.within(self.cypher_s + _GRACE_S)
-        return limited(store, query, values, limit=most, timeout_s=self.cypher_s)[0]
+        found = limited(store, query, values, limit=most, timeout_s=self.cypher_s)
+        return found[0], From.GRAPH
 
     def cypher(
         self,

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.answers.view import HeapView, Row
+    from ingest.answers.frames import HeapView
+    from ingest.answers.view import Row
     from ingest.arrays.compiled import Ints, Longs
     from ingest.queries.library import Value
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.answers.view import HeapView, Row
+    from ingest.answers.frames import HeapView
+    from ingest.answers.view import Row
     from ingest.arrays.compiled import Bytes, Ints
     from ingest.queries.library import Value
 

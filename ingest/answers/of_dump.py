@@ -12,7 +12,8 @@ from ingest.answers.view import VALUE_LENGTH, largest, limit_of, whole
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingest.answers.view import HeapView, Row
+    from ingest.answers.frames import HeapView
+    from ingest.answers.view import Row
     from ingest.queries.library import Value
 
 
@@ -395,9 +396,3 @@ def native_memory(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         }
         for row in _sorted(groups, by, limit_of(values), last="type").to_dicts()
     ]
-
-
-def none_earlier(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of queries about an earlier dump of the process: a file stands alone."""
-    del heap, values
-    return []

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.answers.view import HeapView, Row
+    from ingest.answers.frames import HeapView
+    from ingest.answers.view import Row
     from ingest.queries.library import Value
 
 _LONGEST = 10_000
@@ -344,6 +345,34 @@ def _path(
     }
 
 
+def shortest_root_path(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``shortest-root-path``."""
+    found: list[Row] = []
+    for row in heap.objects_at(str(values["address"])):
+        if not heap.is_reachable(row):
+            continue
+        steps = [row]
+        while heap.first_holders[steps[-1]] >= 0:
+            steps.append(int(heap.first_holders[steps[-1]]))
+        steps.reverse()
+        (root,) = heap.frame(
+            "roots", heap.roots_of(steps[0])[:1], ["name", "field", "type"]
+        ).to_dicts()
+        kind = root["type"]
+        path = [
+            {
+                "what": root["name"],
+                "field": root["field"],
+                "type": None if kind is None else heap.type_names[kind],
+                **dict.fromkeys(("address", "shallow_bytes", "retained_bytes")),
+            },
+            *_steps(heap, steps[: limit_of(values)]),
+        ]
+        domain = heap.object(row)["domain"]
+        found += [one | {"step": at, "domain": domain} for at, one in enumerate(path)]
+    return found[: limit_of(values)]
+
+
 def objsize(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     """Rows of ``objsize``."""
     found = []
@@ -388,7 +417,13 @@ def _steps(heap: HeapView, steps: list[int]) -> list[Row]:
     columns = ("address", "domain", "shallow_bytes", "retained_bytes")
     fields = [None, *(one or None for one in _fields(heap, steps))]
     return [
-        own | {"step": step, "field": field, "type": heap.full_type(row)}
+        own
+        | {
+            "step": step,
+            "field": field,
+            "type": heap.full_type(row),
+            "what": "missing object" if row >= heap.object_count else "object",
+        }
         for step, (row, field, own) in enumerate(
             zip(
                 steps,

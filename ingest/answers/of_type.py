@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.answers.view import HeapView, Row
+    from ingest.answers.frames import HeapView
+    from ingest.answers.view import Row
     from ingest.queries.library import Value
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import holding_references
-from ingest.answers.view import HeapView
+from ingest.answers.frames import HeapView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +31,9 @@ class OpenedHeap(HeapView):
             "captions": lambda heap: heap.read.captions,
             "lengths": lambda heap: heap.read.graph.length,
             "retained_count": lambda heap: heap.read.metrics.retained_count,
+            "source": lambda heap: np.repeat(
+                np.arange(heap.row_count, dtype=np.int32), np.diff(heap.ref_start)
+            ),
             "dominated": lambda heap: heap.read.dominated,
             "dominating": lambda heap: heap.dominator[heap.dominated],
             "skipped": lambda heap: _skipped(heap.read),

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.answers.view import HeapView
-from ingest.arrays.compiled import AHEAD, fetch, kernel
+from ingest.analysis.distances import UNREACHABLE
+from ingest.answers.frames import HeapView
 from ingest.heap.graph import MISSING_TYPE_NAME
-from ingest.system.memory import in_ranges
 from ingest.tables.stored_heap import starts_of
 
 if TYPE_CHECKING:
@@ -20,46 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.arrays.compiled import Bools, Ints
     from ingest.tables.mapping import Tables
-
-_MANY_ROWS = 1 << 20
-"""From this number of objects on, two processors look for what leads to them."""
-
-
-@kernel
-def _find_parents(
-    source: Ints,
-    targets: Ints,
-    skipped: Bools,
-    distance: Ints,
-    first: int,
-    end: int,
-    found: Ints,
-) -> None:
-    """Find the last object that leads to each row from ``first`` to ``end``.
-
-    All references are read, since looking up distances at random takes the time.
-    """
-    for row in range(first, end):
-        found[row] = ROOT if distance[row] > 0 else UNREACHABLE
-    some_skipped, last = len(skipped) > 0, len(targets) - 1
-    above, at = -1, -1
-    for ref in range(len(targets)):
-        later = targets[min(ref + 2 * AHEAD, last)]
-        if first <= later < end:
-            fetch(distance, later)
-        if source[ref] != at:
-            at = source[ref]
-            above = distance[at]
-        target = targets[ref]
-        if (
-            first <= target < end
-            and above > 0
-            and distance[target] == above + 1
-            and not (some_skipped and skipped[ref])
-        ):
-            found[target] = at
 
 
 class StoredHeap(HeapView):
@@ -95,7 +54,7 @@ class StoredHeap(HeapView):
             "lengths": lambda heap: heap.array("objects", "length"),
             "dominator": lambda heap: heap.dominators_of_all(),
             "root_distance": lambda heap: heap.array("objects", "root_distance"),
-            "path_parent": lambda heap: heap.parents_of_all(),
+            "path_parent": lambda heap: heap.first_holders,
             "retained_bytes": lambda heap: heap.array("objects", "retained_bytes"),
             "retained_count": lambda heap: heap.array("objects", "retained_count"),
             "dominated": lambda heap: heap.array("dominator_tree", "object"),
@@ -108,9 +67,6 @@ class StoredHeap(HeapView):
             "root_holds": lambda heap: heap.array("roots", "holds"),
         }
     )
-
-    source: NDArray[np.int32]
-    """Row of the object that has each reference."""
 
     def column(self, table: str, name: str) -> pl.Series:
         """A column of a table."""
@@ -131,16 +87,6 @@ class StoredHeap(HeapView):
         """The column `dominator`; `ROOT` stands in the table as it is."""
         found = np.full(self.row_count, UNREACHABLE, np.int32)
         found[self.dominated] = self.dominating
-        return found
-
-    def parents_of_all(self) -> NDArray[np.int32]:
-        """The column `path_parent`; of several shortest paths, it has any."""
-        found = np.empty(self.row_count, np.int32)
-        columns = self.source, self.ref_target, self.skipped, self.root_distance
-        in_ranges(
-            lambda first, end: _find_parents(*columns, first, end, found),
-            0, self.row_count, least=_MANY_ROWS,
-        )  # fmt: skip
         return found
 
     def span_of(self, row: int) -> tuple[int, int]:

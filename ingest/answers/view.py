@@ -14,7 +14,7 @@ from ingest.analysis.distances import (
     UNREACHABLE,
     ReferenceColumns,
 )
-from ingest.arrays.compiled import kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
 from ingest.system.memory import in_ranges, ranges
 from ingest.tables.heap_tables import SLICE_ROWS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ingest.arrays.compiled import Bytes, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs, Starts
     from ingest.queries.library import Value
     from ingest.tables.mapping import Tables
 
@@ -127,7 +127,47 @@ def followed(
     return ones, found
 
 
-class HeapView:
+_MANY_ROWS = 1 << 20
+"""From this number of objects on, two processors look for what leads to them."""
+
+
+@kernel
+def _find_parents(
+    source: Ints,
+    targets: Ints,
+    skipped: Bools,
+    distance: Ints,
+    first: int,
+    end: int,
+    found: Ints,
+) -> None:
+    """Find the first object that leads to each row from ``first`` to ``end``.
+
+    All references are read, since looking up distances at random takes the time.
+    """
+    for row in range(first, end):
+        found[row] = ROOT if distance[row] > 0 else UNREACHABLE
+    some_skipped, last = len(skipped) > 0, len(targets) - 1
+    above, at = -1, -1
+    for ref in range(len(targets)):
+        later = targets[min(ref + 2 * AHEAD, last)]
+        if first <= later < end:
+            fetch(distance, later)
+        if source[ref] != at:
+            at = source[ref]
+            above = distance[at]
+        target = targets[ref]
+        if (
+            first <= target < end
+            and above > 0
+            and distance[target] == above + 1
+            and found[target] == ROOT
+            and not (some_skipped and skipped[ref])
+        ):
+            found[target] = at
+
+
+class HeapLookup:
     """A heap, and what is looked up in it; its columns come from a subclass.
 
     N objects and M placeholders, E references, R roots, T types.
@@ -148,6 +188,7 @@ class HeapView:
         dominated: int32. Reachable rows, those of one dominator together.
         dominating: int32. The dominator of each of those, ascending.
         ref_start: Integers (N + M + 1,). First reference of each object.
+        source: int32 (E,). Row of the object that has each reference.
         ref_target: int32 (E,). Row of the target of each reference.
         skipped: Bool (E,). References that do not hold; empty if all do.
         root_object: int32 (R,). Row of the object of each root.
@@ -169,6 +210,7 @@ class HeapView:
     dominated: NDArray[np.int32]
     dominating: NDArray[np.int32]
     ref_start: NDArray[np.int64 | np.int32]
+    source: NDArray[np.int32]
     ref_target: NDArray[np.int32]
     skipped: NDArray[np.bool_]
     root_object: NDArray[np.int32]
@@ -407,6 +449,17 @@ class HeapView:
         _climb(self.dominator, rows, place)
         return place[rows]
 
+    @cached_property
+    def first_holders(self) -> NDArray[np.int32]:
+        """The first object on a shortest path to each, like `path_parent`."""
+        found = np.empty(self.row_count, np.int32)
+        columns = self.source, self.ref_target, self.skipped, self.root_distance
+        in_ranges(
+            lambda first, end: _find_parents(*columns, first, end, found),
+            0, self.row_count, least=_MANY_ROWS,
+        )  # fmt: skip
+        return found
+
     def live(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of some objects that roots reach."""
         return rows[self.root_distance[rows] >= 0]
@@ -432,7 +485,7 @@ def limit_of(values: Mapping[str, Value]) -> int:
     return found
 
 
-def whole(heap: HeapView, name: str, columns: Sequence[str]) -> pl.DataFrame:
+def whole(heap: HeapLookup, name: str, columns: Sequence[str]) -> pl.DataFrame:
     """Some columns of a whole table, with the number of each row as ``row``."""
     frame = heap.tables.part(name, 0, heap.tables.rows(name), columns)
     return frame.with_row_index("row")

@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ingest.errors import UnknownDump
+from ingest.errors import QueryError, UnknownDump
 from ingest.progress import silent
 from ingest.queries.answer import Answer
 from ingest.queries.library import find, same_in_library
-from ingest.reports.about import About
+from ingest.reports.about import About, From
 from ingest.reports.html import QuerySource
-from ingest.runtimes import named
 from ingest.words.text import Captions
 
 if TYPE_CHECKING:
@@ -87,15 +86,11 @@ def spelled(
 
 
 LARGE_OBJECTS = 100_000
-"""With at least so many objects, it pays to open a dump's tables, which takes 0.2 s."""
+"""From here on a loaded dump is asked through its stored tables."""
 
 
-OBJECTS_OF_REFERENCE = 100
-"""Objects that tables read while the graph follows one reference of a hub.
-
-Measured at 10 million objects: paths to an object with 1.3 million referrers take the
-graph 3.9 s, paths to other objects 0.3 s; the tables take 0.9 s for any object.
-"""
+_OF_OTHERS = {"dump", "object"}
+"""Queries about the node as it is now, and about an object in other dumps too."""
 
 
 class AskedFile:
@@ -115,7 +110,7 @@ class AskedFile:
         """The dump, as an answer names it."""
         dump = self._opened.dump
         file = dump.source if dump.options.redaction is not None else dump.what
-        return About(dump.name, None, 0, False, dump.graph.incomplete, file)
+        return About(dump.name, None, 0, False, dump.graph.incomplete, file, True)
 
     @property
     def loaded_at(self) -> str:
@@ -132,7 +127,7 @@ class AskedFile:
 
         Raises:
             BadParameter: a parameter is missing, unknown or mistyped.
-            QueryError: only a database can answer it.
+            QueryError: it is about several dumps.
         """
         return self._opened.ask(query.name, given)
 
@@ -160,24 +155,31 @@ class AskedFile:
 class AskedStore:
     """A loaded dump.
 
-    A large dump beside the embedded server is answered from its stored tables, with the
-    same rows, if they are faster than the graph: the first report after a load need not
-    wait for indexes and plans.
+    A large one beside the embedded server is asked through its stored tables, which
+    give the same rows sooner: the first report after a load need not wait for indexes
+    and plans. Not if somebody has changed the graph since it was loaded.
 
     Attributes:
         store: The store that it is in.
         chosen: The dump, among those that are loaded.
         progress: Called before each query.
+        asked_from: What shall answer, if that was said.
     """
 
     store: Store
     chosen: ChosenDump
     progress: Progress = silent
+    asked_from: From | None = None
 
     @property
     def about(self) -> About:
-        """The dump, as an answer names it."""
-        return about_of(self.chosen)
+        """The dump, for a sentence."""
+        return replace(about_of(self.chosen), from_tables=self._tables is not None)
+
+    def about_answer(self, query: Query) -> About:
+        """The same, of the answer of one query."""
+        about = about_of(self.chosen, is_of_one=query.is_of_one_dump)
+        return replace(about, from_tables=self._has_answer(query))
 
     @property
     def loaded_at(self) -> str:
@@ -201,17 +203,26 @@ class AskedStore:
 
     @cached_property
     def _tables(self) -> StoredHeap | None:
-        """The stored tables of a large dump; ``None`` if there are none."""
-        dump = self.chosen.dump
-        if self.store.server is None or dump.object_count < LARGE_OBJECTS:
+        """The stored tables, if they answer; ``None`` if the graph does.
+
+        Raises:
+            QueryError: they shall, and cannot.
+        """
+        dump, shall = self.chosen.dump, self.asked_from is From.TABLES
+        if self.asked_from is From.GRAPH or not (
+            shall or dump.object_count >= LARGE_OBJECTS
+        ):
             return None
         from ingest.answers.stored import StoredHeap
         from ingest.database.bulk import whole_tables
 
         found = whole_tables(self.store.server, dump.number, dump.sha256)
-        # The query `dump` reads the node itself, since the dump may have been dropped.
-        about = {"warnings": dump.warnings}
-        return None if found is None else StoredHeap(found, about)
+        if found and self.store.database.is_unedited(dump.number):
+            return StoredHeap(found, {"warnings": dump.warnings})
+        if shall:
+            why = "its graph was changed since" if found else "it has none"
+            raise QueryError(f"{dump.name} cannot be asked in its tables: {why}")
+        return None
 
     def ask(
         self,
@@ -253,33 +264,30 @@ class AskedStore:
         number = self.chosen.dump.number
         return ask_rows(self.store.database, query, given, number, on_notice)
 
+    def _has_answer(self, query: Query) -> bool:
+        """Whether the stored tables answer a query.
+
+        Raises:
+            QueryError: they shall, and cannot.
+        """
+        from ingest.answers.asking import FUNCTIONS
+
+        if same_in_library(query) == query.name and query.name in FUNCTIONS:
+            return query.name not in _OF_OTHERS and self._tables is not None
+        if self.asked_from is From.TABLES:
+            raise QueryError(f"{query.name} asks the graph only: leave out --from")
+        return False
+
     def _from_tables(self, query: Query, given: Mapping[str, str]) -> Answer | None:
-        """The answer from the stored tables; ``None`` if the graph must answer."""
-        if same_in_library(query) != query.name:
-            return None
-        if query.name == "dump":
+        """The answer of the stored tables; ``None`` if the graph is to be asked."""
+        if query.name == "dump" and same_in_library(query) == "dump":
             return self._from_node(query, given)
-        if self._tables is None:
+        if not self._has_answer(query):
             return None
-        from ingest.answers.asking import OF_HUBS, answered, are_tables_faster
+        from ingest.answers.asking import answered
 
-        dump = self.chosen.dump
-        several = dump.trace is not None or named(dump.runtime).lasting_ids is not None
-        values = query.bind(given, dump.number)
-        if not are_tables_faster(query, is_one_of_several=several) and not (
-            query.name in OF_HUBS and self._is_of_hub(query, str(values["address"]))
-        ):
-            return None
-        return answered(self._tables, query, values)
-
-    def _is_of_hub(self, query: Query, address: str) -> bool:
-        """Whether the graph must read so many references that tables are faster."""
-        from ingest.database.questions import degrees_of
-
-        dump = self.chosen.dump
-        from_it, to_it = degrees_of(self.store.database, address, dump.number)
-        count = from_it if query.name == "references-of" else to_it
-        return count * OBJECTS_OF_REFERENCE > dump.object_count
+        assert self._tables is not None
+        return answered(self._tables, query, query.bind(given, self.chosen.dump.number))
 
     def _from_node(self, query: Query, given: Mapping[str, str]) -> Answer:
         """The row of ``dump`` from the present node; the dump may have been dropped.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.queries.answer import Answer
     from ingest.queries.library import Query, Value
+    from ingest.reports.about import From
 
 CYPHER_ROWS, CYPHER_SECONDS = 10_000, 30.0
 """Default limits of rows and seconds for the user's own Cypher."""
@@ -217,7 +218,11 @@ def connect(
 
 
 def resolved(
-    store: Store, query: Query, given: dict[str, str], dump: str | None
+    store: Store,
+    query: Query,
+    given: dict[str, str],
+    dump: str | None,
+    source: From | None = None,
 ) -> tuple[dict[str, str], AskedStore, list[str]]:
     """``given`` with addresses and types spelled as in the dump.
 
@@ -225,7 +230,8 @@ def resolved(
         store: The dumps.
         query: The query.
         given: Its parameters as text.
-        dump: The dump; by default the one of the query, or the newest.
+        dump: The dump; that of the query by default, or the newest.
+        source: What shall answer, if that was said.
 
     Returns:
         The parameters, the dump, and notices about names that were spelled otherwise.
@@ -234,7 +240,8 @@ def resolved(
         NotFound: the dump has no such object or type.
         UnknownDump: there is no such dump.
     """
-    asked = AskedStore(store, store.select(dump, query.preset_dump))
+    chosen = store.select(dump, query.preset_dump)
+    asked = AskedStore(store, chosen, asked_from=source)
     values, notices = spelled(asked, query, given)
     return values, asked, notices
 

@@ -314,7 +314,8 @@ class Why:
         from ingest.reports.why import why_object, why_type
 
         text = why_object if self.kind == "object" else why_type
-        return f"{self.about.sentence()}\n\n{text(self.name, dict(self.answers))}"
+        said = text(self.name, dict(self.answers))
+        return _between(self.about, said, self.about.sentence())
 
     def _repr_html_(self) -> str:
         from ingest.reports.notebook import framed
@@ -460,7 +461,7 @@ class Report:
 
         contents, about = _contents(self._asked, self.answers), self._asked.about
         text = as_markdown(self.answers, *self._told, contents, about.file)
-        return f"{markdown_text(about.sentence())}\n\n{text}"
+        return _between(about, text, markdown_text(about.sentence()))
 
     def page(self) -> str:
         """The same as a page, with charts, and longer tables."""
@@ -474,7 +475,7 @@ class Report:
         about = self._asked.about
         contents = _contents(self._asked, self.answers)
         text = as_text(self.answers, *self._told, contents, about.file)
-        return f"{about.sentence()}\n\n{text}"
+        return _between(about, text, about.sentence())
 
     def _repr_html_(self) -> str:
         from ingest.reports.notebook import framed
@@ -502,6 +503,12 @@ class Treemap:
 
     def _repr_html_(self) -> str:
         return _cell(self._asked, {"dump": {}, "dominator-treemap": {"limit": "10000"}})
+
+
+def _between(about: About, text: str, first: str) -> str:
+    """A text after which dump it is about, and before what answered."""
+    last = about.origin()
+    return f"{first}\n\n{text}" + (f"\n{last}\n" if last else "")
 
 
 def _asked(dump: Dump) -> AskedFile:

@@ -10,6 +10,7 @@ import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
+    AnsweredFrom,
     AsJson,
     Connection,
     DumpName,
@@ -41,6 +42,7 @@ def query(
     ] = None,
     dump: DumpName = None,
     in_file: InFile = None,
+    source: AnsweredFrom = None,
     form: Format = OutputFormat.TABLE,
     as_json: AsJson = False,
     show: Annotated[
@@ -56,11 +58,10 @@ def query(
 ) -> None:
     """Run a query of the library, or your own Cypher, read-only.
 
-    $dump is the dump's number. With --in, many queries of the library answer from a
-    file, and no server is started. Exit 5: the query or a parameter is wrong.
+    $dump is the dump's number. With --in, a file answers all queries about one dump,
+    and no server is started. Exit 5: the query or a parameter is wrong.
     Exit 9: no such dump.
     """
-    from ingest.api.asked import about_of
     from ingest.api.graph import resolved
     from ingest.database.questions import ask, ask_rows
     from ingest.database.read_only import check_only_reads
@@ -79,7 +80,9 @@ def query(
     if in_file is not None or reading != Reading():
         with (
             Bars() as progress,
-            asked_dump(dump, in_file, reading, connection, progress) as of_file,
+            asked_dump(
+                dump, in_file, reading, connection, progress, source=source
+            ) as of_file,
         ):
             _ask_file(of_file, chosen, given, form, show=show)
         return
@@ -89,9 +92,8 @@ def query(
     ):
         number, about, notices, asked = 0, None, list[str](), None
         if not chosen.is_of_fleet:
-            given, asked, notices = resolved(store, chosen, given, dump)
+            given, asked, notices = resolved(store, chosen, given, dump, source)
             number = asked.chosen.dump.number
-            about = about_of(asked.chosen, is_of_one=chosen.is_of_one_dump)
         known = same_in_library(chosen)
         on_notice = _warn if known is None else None
         progress.close()
@@ -120,6 +122,8 @@ def query(
                 if asked is None
                 else asked.ask(chosen, given, on_notice)
             )
+            if asked is not None:
+                about = asked.about_answer(chosen)
             left_out = _left_out(database, chosen, values, len(answer.rows))
             write_answer(answer, form, about, *left_out)
 

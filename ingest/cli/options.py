@@ -14,6 +14,7 @@ import typer
 from ingest.arrays.spill import AUTO
 from ingest.cli.panels import OptionPanel
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
+from ingest.reports.about import From
 from ingest.reports.render import OutputFormat
 from ingest.system.files import check_writable, output_file
 
@@ -92,6 +93,14 @@ InFile = Annotated[
         metavar="DUMP",
         help="Answer from a file, or a folder of 'ingest export', without a server. "
         "Options of reading are for it.",
+    ),
+]
+AnsweredFrom = Annotated[
+    From | None,
+    typer.Option(
+        "--from",
+        help="Ask Neo4j, or the tables that it has stored: the default for large "
+        "dumps, unless their graph was changed.",
     ),
 ]
 LoadedDump = Annotated[
@@ -474,6 +483,7 @@ def asked_dump(
     connection: Connection,
     progress: Progress,
     meanwhile: Callable[[], None] = lambda: None,
+    source: From | None = None,
 ) -> Iterator[Asked]:
     """The dump that the options name: a file, or a loaded one.
 
@@ -483,7 +493,8 @@ def asked_dump(
         reading: How to read it.
         connection: How to connect.
         progress: Receives all stages.
-        meanwhile: What to do while the server lists its dumps.
+        meanwhile: What can be done while the server is asked for its dumps.
+        source: What shall answer of a loaded dump.
 
     Raises:
         BadParameter: both are named, or options of reading are given without a file.
@@ -497,8 +508,10 @@ def asked_dump(
         with connection.open(progress) as store:
             with beside(lambda: store.select(dump)) as chosen:
                 meanwhile()
-            yield AskedStore(store, chosen(), progress)
+            yield AskedStore(store, chosen(), progress, source)
         return
+    if source is not None:
+        raise typer.BadParameter("cannot be used with --in", param_hint="--from")
     if dump is not None:
         raise typer.BadParameter("cannot be used with --in", param_hint="--dump")
     from ingest.answers.asking import OpenedDump

@@ -11,6 +11,7 @@ import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
+    AnsweredFrom,
     Connection,
     DumpName,
     InFile,
@@ -32,6 +33,7 @@ def report(
     *,
     dump: DumpName = None,
     in_file: InFile = None,
+    source: AnsweredFrom = None,
     form: Annotated[
         ReportFormat, typer.Option("--format", "-f", help="Output format.")
     ] = ReportFormat.TEXT,
@@ -54,7 +56,7 @@ def report(
     with (
         Bars() as progress,
         asked_dump(
-            dump, in_file, options, connection, progress, _import_answers
+            dump, in_file, options, connection, progress, _import_answers, source
         ) as asked,
     ):
         if reading.redact and not asked.is_redacted:

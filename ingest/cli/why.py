@@ -9,6 +9,7 @@ import typer
 
 from ingest.cli.bars import Bars
 from ingest.cli.options import (
+    AnsweredFrom,
     Connection,
     DumpName,
     InFile,
@@ -33,6 +34,7 @@ def why(
     ] = 5,
     dump: DumpName = None,
     in_file: InFile = None,
+    source: AnsweredFrom = None,
     output: Output,
     reading: Reading,
     connection: Connection,
@@ -49,7 +51,9 @@ def why(
     output.check()
     with (
         Bars() as progress,
-        asked_dump(dump, in_file, reading, connection, progress) as asked,
+        asked_dump(
+            dump, in_file, reading, connection, progress, source=source
+        ) as asked,
     ):
         progress("ask", 0, None)
         found = Why.of(asked, subject, paths, as_page=output.html is not None)

@@ -531,6 +531,7 @@ class BulkWriter:
             raise
         with interrupts.leaving(f"{name} is loaded"):
             database.move(target_of(endpoint))
+            database.note_stored(*(one.number for one in dumps), is_new=True)
             told = told_by_ids(database, dump)
             stored.prune(stored.listed(), _stored(present))
             remove_aside(new.work, old)

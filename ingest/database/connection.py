@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from textwrap import shorten
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from neo4j import Query as Statement
 from neo4j import exceptions as errors
 from neo4j.auth_management import AuthManager
 
+from ingest.database.edits import Unedited
 from ingest.errors import (
     AccessRefused,
     Conflict,
@@ -157,6 +159,7 @@ class Database:
         self.server = server
         self._driver = _driver(target)
         self._find = find
+        self._writing, self._lock = 0, Lock()
 
     def close(self) -> None:
         """Close all connections."""
@@ -169,8 +172,8 @@ class Database:
         self.target, self._driver = target, _driver(target)
 
     def open(self) -> None:
-        """Make sure that the server answers at its present address."""
-        self._on_server(lambda: self.run("RETURN 1"))
+        """Make sure that the server answers, wherever it is now."""
+        self._on_server(self._bookmark)
 
     def _on_server(self, work: Callable[[], T]) -> T:
         """Do ``work``, which writes nothing; repeat it if the server was lost."""
@@ -181,6 +184,54 @@ class Database:
                 raise
             self.move(self._find(error, self.target))
             return work()
+
+    def _bookmark(self) -> str:
+        """What the last transaction that has changed the database is called."""
+        with _translated(self.target.uri), self._session() as session:
+            session.execute_read(lambda transaction: transaction.run("RETURN 1"))
+            return " ".join(sorted(session.last_bookmarks().raw_values))
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Note that what is written in the block is no edit of the user's.
+
+        That is said of whatever anybody writes meanwhile. Blocks can be in another one,
+        or overlap in several threads: then they are one.
+        """
+        if self.server is None:
+            yield
+            return
+        unedited = Unedited(self.server.home)
+        with self._lock:
+            if not self._writing:
+                unedited.begin(self._bookmark())
+            self._writing += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._writing -= 1
+                if not self._writing:
+                    with suppress(StoreError):  # lost: what it has is not known
+                        unedited.end(self._bookmark())
+
+    def note_stored(self, *numbers: int, is_new: bool = False) -> None:
+        """Note dumps that were written just now, and of which the tables are stored.
+
+        Args:
+            numbers: The dumps.
+            is_new: Whether this is another store, which has no other dumps.
+        """
+        if self.server is not None:
+            bookmark = self._bookmark()
+            Unedited(self.server.home).add(numbers, bookmark, is_new=is_new)
+
+    def is_unedited(self, number: int) -> bool:
+        """Whether nobody has changed the graph of a dump since it was loaded."""
+        if self.server is None:
+            return False
+        bookmark = self._on_server(self._bookmark)
+        return Unedited(self.server.home).has(number, bookmark)
 
     def _session(self, **options: Any) -> Session:  # noqa: ANN401
         return self._driver.session(database=self.target.database, **options)
@@ -299,12 +350,17 @@ class Database:
             rows = [tuple(record.values()) for record in result]
             return rows, result.consume()
 
-        with _translated(self.target.uri), self._session() as session:
+        with (
+            self.writing(),
+            _translated(self.target.uri),
+            self._session() as session,
+        ):
             return session.execute_write(work)
 
     def write_all(self, texts: Sequence[str]) -> None:
         """Run statements without parameters in one transaction, without retries."""
         with (
+            self.writing(),
             _translated(self.target.uri),
             self._session() as session,
             session.begin_transaction() as transaction,
@@ -313,8 +369,12 @@ class Database:
                 transaction.run(text).consume()
 
     def run(self, text: str, values: Mapping[str, object] | None = None) -> None:
-        """Run a statement that commits itself: schema, ``IN TRANSACTIONS``."""
-        with _translated(self.target.uri), self._session() as session:
+        """Run a statement that commits by itself: schema, ``IN TRANSACTIONS``."""
+        with (
+            self.writing(),
+            _translated(self.target.uri),
+            self._session() as session,
+        ):
             session.run(text, dict(values or {})).consume()
 
 

@@ -43,24 +43,6 @@ def ask(
     return Answer(columns, tuple(tuple(map(plain, row)) for row in rows))
 
 
-def degrees_of(database: Database, address: str, dump: int) -> tuple[int, int]:
-    """References from an object, and the most to it or to a near dominator of it.
-
-    They are known only for objects with very many; others have 0.
-    """
-    _, rows = database.read(
-        """
-        MATCH (o:Object)
-        WHERE o.dump = $dump AND o.address = $address
-        MATCH (o)<-[:DOMINATES*0..8]-(n:Object)
-        RETURN coalesce(max(o.reference_count), 0), coalesce(max(n.referrer_count), 0)
-        """,
-        {"dump": dump, "address": address},
-    )
-    from_it, to_it = (cast("int", count) for count in rows[0])
-    return from_it, to_it
-
-
 def captions_of(database: Database, dump: int) -> Captions:
     """Read those captions of a dump that `caption_of` cannot make.
 

@@ -140,7 +140,8 @@ class Store:
 
     def ensure_constraints(self) -> None:
         """Make what claiming and publishing dumps needs."""
-        ensure_constraints(self.database)
+        with self.database.writing():
+            ensure_constraints(self.database)
 
     def prepare(self) -> None:
         """Import what `write` needs, and let the server plan the first query."""
@@ -207,7 +208,7 @@ class Store:
         about: dict[str, object] = {"source": source, "tool_version": __version__}
         properties = tables.dump() | about
         storing = bulk.storing(server, tables, progress) if server else nullcontext()
-        with storing as put:
+        with database.writing(), storing as put:
             cleaner.clean_up(database, progress)
             writer = writer_for(database, via, tables, place.numbers, progress)
             with (
@@ -232,6 +233,8 @@ class Store:
                         number, node, place, properties, chosen, counts
                     )
                     name, linked, others = writer.write(new)
+                    if not writer.is_exclusive:
+                        database.note_stored(number)
         return Written(name, number, counts, linked, others)
 
     def drop(self, name: str, progress: Progress = silent) -> DumpInfo:
@@ -244,9 +247,14 @@ class Store:
             UnknownDump: no dump has that name.
             StoreError: the server refused or was lost.
         """
+        database, found = self.database, self.find(name)
+        with database.writing():
+            return self._drop(found, progress)
+
+    def _drop(self, found: DumpInfo, progress: Progress) -> DumpInfo:
         from ingest.database import bulk, cleaner
 
-        database, server, found = self.database, self.server, self.find(name)
+        database, server = self.database, self.server
         cleaner.clean_up(database, progress)
         gone = f"{found.name} is dropped; the rest of it is still being removed"
         large = claims.is_large(found.object_count)

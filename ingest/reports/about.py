@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ingest.words.text import printable
+
+
+class From(StrEnum):
+    """What answers about a loaded dump."""
+
+    GRAPH = "graph"
+    TABLES = "tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +25,8 @@ class About:
         loaded_count: Number of loaded dumps.
         is_newest: Whether it was loaded last.
         incomplete: Why it is not the whole heap; empty if nothing speaks against it.
-        file: The file that was opened, if the dump is not loaded; else empty.
+        file: What was opened, if the dump is not loaded; else empty.
+        from_tables: Whether its tables answer, not its graph.
     """
 
     dump: str | None
@@ -26,6 +35,7 @@ class About:
     is_newest: bool
     incomplete: str = ""
     file: str = ""
+    from_tables: bool = False
 
     def facts(self) -> dict[str, object]:
         """The same for JSON."""
@@ -34,7 +44,18 @@ class About:
             "number": self.number,
             "loaded_dumps": self.loaded_count,
             "incomplete": self.incomplete or None,
+            "answered_from": From.TABLES if self.from_tables else From.GRAPH,
         }
+
+    def sentences(self) -> str:
+        """What a page says of both."""
+        return "; ".join(filter(None, (self.sentence(), self.origin())))
+
+    def origin(self) -> str:
+        """What answered, to be said last; empty where nothing else could."""
+        if self.file or not self.from_tables:
+            return ""
+        return "answered from the tables of the dump; --from graph asks Neo4j"
 
     def sentence(self) -> str:
         """The same in words."""

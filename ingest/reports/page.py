@@ -168,7 +168,7 @@ def report_page(
         notes=notes_of(dump),
         links=_links(panels),
         loaded_at=loaded_at,
-        which=about.sentence(),
+        which=about.sentences(),
         figures=[
             (name, dump[count], dump[size] if size else None)
             for name, count, size in _FIGURES

@@ -333,8 +333,8 @@ def write_answer(
 
     Args:
         answer: The answer.
-        form: The format. CSV and lines of JSON have only rows.
-        about: The dump that it is about, which is named first.
+        form: How. CSV and lines of JSON are rows only.
+        about: The dump it is about, which is said first; what answered, last.
         why_empty: Why there are no rows, if that is known.
         bound: Where the answer may have been cut. With rows only, this and
             ``why_empty`` go to standard error.
@@ -362,6 +362,8 @@ def write_answer(
         sys.stdout.write(f"\n{bound}\n")
     if bound is not None and form is OutputFormat.MARKDOWN:
         sys.stdout.write(f"\n{markdown_text(bound)}\n")
+    if about is not None and about.origin() and form not in _ROWS_ONLY:
+        sys.stdout.write(f"\n{about.origin()}\n")
     if form in _ROWS_ONLY:
         write_notes(why_empty, bound)
 

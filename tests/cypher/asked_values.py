@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ingest.answers.view import HeapView
+    from ingest.answers.frames import HeapView
 
 
 LEAST = {"min_bytes": "1", "min_drop_bytes": "1", "share": "0.001"}
@@ -43,6 +43,9 @@ def _subjects(
         step = max(1, heap.row_count // objects)
         rows = [*range(0, heap.row_count, step), heap.row_count - 1]
         return [{"address": heap.address(row)} for row in dict.fromkeys(rows)]
+    if "field" in taken:
+        names = heap.of_types("fields").drop_nulls().str.split(" ").explode().unique()
+        return [{"field": name} for name in [*names.sort().to_list()[:types], "[0]"]]
     if "type" in taken:
         counts = heap.instance_counts()
         most = sorted(counts, key=lambda name: (-counts[name], name))

@@ -1,4 +1,4 @@
-"""Heaps on a real server, each beside its twin."""
+"""Heaps on a real server, each beside its tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from ingest.analysis.metrics import analyse
+from ingest.answers.opened import OpenedHeap
 from ingest.database.claims import Place, delete, unpublish
 from ingest.database.store import Store
 from ingest.heap.identity import Identity
@@ -36,11 +37,14 @@ class Loaded:
 
     Attributes:
         number: What its queries find in ``$dump``.
+        heap: What it is by definition.
+        view: Its tables.
     """
 
     database: Database
     number: int
     heap: Heap
+    view: OpenedHeap
 
 
 def load_heap(
@@ -48,13 +52,15 @@ def load_heap(
 ) -> Loaded:
     """Write ``graph`` under a name of its own."""
     name = f"{prefix}-{uuid4().hex}"
+    tables = HeapTables(graph, analyse(graph))
     written = Store(database).write(
-        HeapTables(graph, analyse(graph)),
+        tables,
         Place(name),
         source=f"{name}.gclog",
         identity=Identity.of(sha256 or uuid4().hex * 2, graph.part),
     )
-    return Loaded(database, written.number, Heap(graph, name))
+    view = OpenedHeap(tables, {"name": name, "source": f"{name}.gclog"})
+    return Loaded(database, written.number, Heap(graph, name), view)
 
 
 def traced_heap() -> TracedHeap:

@@ -65,13 +65,44 @@ FIELDS = (
 )
 SIZES = (0, 16, 16, 24, 24, 40, 3000)
 
+_JAVA = """java.lang.ref.Finalizer java.lang.ref.ReferenceQueue$Lock java.lang.Thread
+java.util.HashMap java.util.HashMap$Node java.util.HashMap$Node[] byte[] app.Loader
+java.lang.ThreadLocal$ThreadLocalMap$Entry java.lang.Object[] java.util.ArrayList
+app.MainActivity android.app.Activity android.app.Fragment android.graphics.Bitmap"""
+_OF_JAVA = """next first key value referent queue table threadLocals <super> root
+mFragmentManager elementData"""
+_SCRIPT = """Function,Array,Map,Set,ArrayBuffer,Timeout,Immediate,FiberNode,Listener,
+V8EventListener,DOMTimer,ScheduledAction,V8Function,Emitter,(concatenated string),
+(sliced string),module app.js,system / PromiseReaction,Detached HTMLDiv,(system),
+Detached Node / x"""
+_OF_SCRIPT = """context table _events data parent buffer backing_store callback type
+_onTimeout return extension function listener previous"""
+_PYTHON = """function cell tuple frame coroutine generator numpy.ndarray dict str
+functools._lru_cache_wrapper pandas.DataFrame _thread._local ContextVar app.Local
+logging.LogRecord hamt_bitmap_node NoneType"""
+_OF_PYTHON = """__closure__ tb_frame cr_await _coro base (threads) name msg __mro__
+alike ['x']"""
+VOCABULARIES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (TYPES, FIELDS),
+    (tuple(_JAVA.split()), tuple(_OF_JAVA.split())),
+    (tuple(_SCRIPT.replace("\n", "").split(",")), tuple(_OF_SCRIPT.split())),
+    (tuple(_PYTHON.split()), tuple(_OF_PYTHON.split())),
+)
+"""Names of types and of fields that queries look for: .NET and Dart, then others."""
+
+ROOTS = (1, 2, 2, 3, 4, 4, 6, 9, 12, 17)
+TEXTS = (b"alike", b"other", b"x" * 60, b"", b"destroyed", b"system / NativeContext",
+    b"system / PromiseReaction")  # fmt: skip
+
 
 def random_heap(seed: int, most: int = 14) -> HeapGraph:
     """A heap of at most so many objects; the same for the same seed."""
     chance = Random(seed)
-    types = chance.sample(TYPES, chance.randint(2, 6))
+    kinds_of, fields = VOCABULARIES[seed % len(VOCABULARIES)]
+    is_other = kinds_of is not TYPES
+    types = chance.sample(kinds_of, chance.randint(4, 9) if is_other else 6)
     n, missing = chance.randint(1, most), chance.randint(0, 2)
-    domains = chance.choice([1, 1, 2])
+    domains = 1 if is_other else chance.choice([1, 1, 2])
     kinds = [chance.randrange(len(types)) for _ in range(n)] + [-1] * missing
     sizes = [chance.choice(SIZES) for _ in range(n)] + [0] * missing
     domain = [chance.randrange(domains) for _ in range(n + missing)]
@@ -92,19 +123,22 @@ def random_heap(seed: int, most: int = 14) -> HeapGraph:
         shallow_bytes=np.array(sizes, np.int64),
         ref_start=np.cumsum([0, *map(len, references)], dtype=np.int64),
         ref_target=np.array(flat, np.int32),
-        ref_kind=_bytes([chance.random() < 0.15 for _ in flat]),
-        ref_field=_fields(chance, len(flat)) if has_fields else None,
-        field_names=FIELDS,
+        ref_kind=_bytes([chance.choice([0] * 12 + [1, 2, 3, 4]) for _ in flat]),
+        ref_field=_fields(chance, len(flat), len(fields)) if has_fields else None,
+        field_names=fields,
         root_object=np.array(roots, np.int32),
-        root_kind=_bytes([chance.choice([1, 2, 2, 3, 4, 4, 6]) for _ in roots]),
+        root_kind=_bytes(
+            [chance.choice([1, 2, 2, 3, 4, 4, 6, 9, 12, 17]) for _ in roots]
+        ),
         root_flags=_bytes([_flags(chance) for _ in roots]),
         root_type=_maybe(chance, len(roots), len(types)),
-        root_field=_maybe(chance, len(roots), len(FIELDS), nothing=NO_FIELD)
+        root_field=_maybe(chance, len(roots), len(fields), nothing=NO_FIELD)
         if has_fields
         else None,
         root_owner=_maybe(chance, len(roots), 2),
         owners=("main", "worker"),
         type_names=tuple(types),
+        **(_classes(chance, n, len(types)) if is_other else {}),
         type_domain=np.array([chance.randrange(domains) for _ in types], np.int32),
         domains=tuple(_domain(chance, name) for name in range(domains)),
         domain_index=np.array(domain, np.int32) if domains > 1 else None,
@@ -117,6 +151,11 @@ def random_heap(seed: int, most: int = 14) -> HeapGraph:
         irregularities=(Irregularity("null_type", 3, 7), Irregularity("cut", 1, None)),
         **(_places(chance, ids, sizes, n) if has_places and domains == 1 else {}),
     )
+
+
+def _classes(chance: Random, n: int, types: int) -> dict[str, Any]:
+    """Which objects describe the types, and which have loaded them."""
+    return {name: _maybe(chance, types, n) for name in ("type_object", "type_loader")}
 
 
 def _bytes(values: Sequence[int]) -> NDArray[Any]:
@@ -132,8 +171,8 @@ def _addresses(chance: Random, sizes: list[int], domain: list[int]) -> list[int]
     return ids
 
 
-def _fields(chance: Random, count: int) -> NDArray[Any]:
-    known = [*range(len(FIELDS)), 0, 0, 1, -1, -3, NO_FIELD, NO_FIELD]
+def _fields(chance: Random, count: int, names: int) -> NDArray[Any]:
+    known = [*range(names), *range(names), 0, 0, 1, -1, -3, NO_FIELD, NO_FIELD]
     return np.array([chance.choice(known) for _ in range(count)], np.int32)
 
 
@@ -160,7 +199,7 @@ def _values(chance: Random, names: list[str]) -> ObjectValues | None:
             rows.append(row)
             is_text = "String" in name
             kinds.append(ValueKind.LATIN1 if is_text else ValueKind.NAME)
-            texts.append(chance.choice([b"alike", b"other", b"x" * 60, b""]))
+            texts.append(chance.choice(TEXTS))
     return ObjectValues(
         np.array(rows, np.int32),
         _bytes(kinds),
@@ -224,7 +263,7 @@ def questions(chance: Random, query: Query, graph: HeapGraph) -> list[Given]:
         "from": addresses,
         "to": addresses,
         "type": names,
-        "field": [*FIELDS, "[0]", "[2]"],
+        "field": [*graph.field_names, "[0]", "[2]"],
         "min_bytes": ["0"],
         "min_drop_bytes": ["0"],
         "share": ["0.1"],

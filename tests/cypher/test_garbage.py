@@ -12,7 +12,7 @@ from tests.cypher.cases import EACH, HEAPS
 from tests.cypher.conftest import drop_heap, load_heap
 from tests.cypher.garbage import with_garbage
 from tests.cypher.heap import read_log
-from tests.cypher.test_reports import rows_of, twin_rows
+from tests.cypher.test_reports import rows_of, table_rows
 from tests.dumps.gclog import Gclog
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_garbage_changes_no_answer_but_those_about_garbage(
         clean, dirty = pairs[case.heap]
         rows = rows_of(dirty, name, case.given)
         if name in ABOUT_GARBAGE:
-            assert rows == twin_rows(dirty, name, case.given), str(case)
+            assert rows == table_rows(dirty, name, case.given), str(case)
             changed |= rows != rows_of(clean, name, case.given)
         else:
             assert rows == rows_of(clean, name, case.given), str(case)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from ingest.heap.history import OLDEST
-from tests.dumps.trace import SITES, TYPES
+from tests.dumps.trace import TYPES
 
 if TYPE_CHECKING:
-    from tests.cypher.answers import Row, Rows
+    from tests.cypher.path_answers import Rows
     from tests.cypher.twin import Heap, Obj
     from tests.dumps.trace import Seen
 
@@ -36,26 +35,6 @@ def _rows_of_now(heap: Heap) -> list[tuple[Obj, Seen]]:
     if heap.trace is None:
         return []
     return list(zip(heap.objects, heap.trace.dumps[-1].objects, strict=True))
-
-
-def origin(heap: Heap, i: int) -> Row:
-    """What a trace tells of one object."""
-    if heap.trace is None:
-        return (None, None, None, None, [])
-    *before, (last, _) = zip(heap.trace.dumps, heap.trace.names, strict=True)
-    seen = last.objects[i]
-    return (
-        _born_in(seen),
-        seen.survived,
-        heap.trace.made.index(seen.thing),
-        " < ".join(SITES[seen.thing.site]),
-        [
-            f"{name} {hex(other.at)}"
-            for dump, name in before
-            for other in dump.objects
-            if other.thing is seen.thing
-        ],
-    )
 
 
 def survivors_of_dump(heap: Heap, earlier: str | None, limit: int) -> Rows:
@@ -158,68 +137,3 @@ def survivors_of_three(
                 )
             )
     return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
-
-
-def _born_in(seen: Seen) -> int | None:
-    return seen.thing.born + 1 if seen.thing.born else None
-
-
-def promoted_to_gen2(heap: Heap, limit: int) -> Rows:
-    groups: dict[int, list[tuple[Obj, Seen]]] = defaultdict(list)
-    for pair in _rows_of_now(heap):
-        if pair[1].generation == OLDEST and pair[1].thing.born:
-            groups[pair[1].thing.type].append(pair)
-    rows = []
-    for kind, old in groups.items():
-        births = [seen.thing.born + 1 for _, seen in old]
-        rows.append(
-            (
-                TYPES[kind],
-                len(old),
-                sum(seen.thing.size for _, seen in old),
-                min(births),
-                max(births),
-                min(seen.survived for _, seen in old),
-                sum(o.index in heap.live for o, _ in old),
-            )
-        )
-    return sorted(rows, key=lambda r: (-r[2], -r[1], r[0]))[:limit]
-
-
-def oldest_objects(heap: Heap, born: bool, limit: int) -> Rows:
-    rows = [
-        (
-            heap.name_of(o.index),
-            o.address,
-            seen.survived,
-            _born_in(seen),
-            seen.generation,
-            o.shallow,
-            heap.retained_bytes(o.index),
-            hex(seen.thing.born_at),
-        )
-        for o, seen in _rows_of_now(heap)
-        if seen.thing.born or not born
-    ]
-    return sorted(rows, key=lambda r: (-r[2], -r[6]))[:limit]
-
-
-def allocation_sites(heap: Heap, limit: int) -> Rows:
-    groups: dict[int, list[Obj]] = defaultdict(list)
-    for o, seen in _rows_of_now(heap):
-        groups[seen.thing.site].append(o)
-    rows = []
-    for site, made in sorted(groups.items()):
-        live = [o for o in made if o.index in heap.live]
-        types = Counter(heap.name_of(o.index) for o in made)
-        rows.append(
-            (
-                SITES[site][0],
-                sum(o.shallow for o in live),
-                len(live),
-                len(made),
-                min(types, key=lambda name: (-types[name], name)),
-                " < ".join(SITES[site]),
-            )
-        )
-    return sorted(rows, key=lambda r: (-r[1], -r[3]))[:limit]

@@ -6,20 +6,16 @@ the queries must answer is in `tests.cypher.answers`, which asks this model.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ingest.heap.graph import NO_FIELD, RefKind, RootFlag, RootKind
-from ingest.words.text import namespace_of
+from ingest.heap.graph import NO_FIELD
 from tests.unit.graphs import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
 
     from ingest.heap.graph import HeapGraph
     from tests.dumps.trace import Dump, Thing
@@ -34,11 +30,8 @@ class Obj:
     """One object, or a placeholder (``type`` is ``None``).
 
     Attributes:
-        strong, weak: What it refers to by references that hold, and that do not.
-        strong_fields, weak_fields: Through which it refers, one for each reference.
-        strong_kinds, weak_kinds: Their strengths, ``None`` for strong.
-        strength: How it is held, ``None`` for strongly or not at all.
-        external: Name and bytes of memory outside the heap.
+        strong: What it refers to by references that hold.
+        fields: Through which, one for each reference.
     """
 
     index: int
@@ -47,45 +40,18 @@ class Obj:
     shallow: int
     domain: int | None
     strong: tuple[int, ...]
-    weak: tuple[int, ...]
-    strong_fields: tuple[str | None, ...]
-    weak_fields: tuple[str | None, ...]
-    strong_kinds: tuple[str | None, ...]
-    weak_kinds: tuple[str | None, ...]
-    strength: str | None
+    fields: tuple[str | None, ...]
     value: str | None
-    length: int | None
-    external: tuple[str | None, int | None]
-    identity_hash: int | None
-    generation: int | None
-    segment: int | None
 
 
 @dataclass(frozen=True)
 class Root:
-    """One root; ``type`` contains the static field.
-
-    Attributes:
-        holds: Whether it is strong, or nothing stronger holds the object.
-    """
+    """One root that holds its object; ``type`` contains the static field."""
 
     index: int
-    kind: str
-    pinned: bool
-    weak: bool
-    holds: bool
     object: int
     type: int | None
     field: str | None
-    owner: str | None
-
-
-def _weaker(kind: int) -> str | None:
-    return RefKind(kind).label if kind else None
-
-
-def _told(column: NDArray[Any] | None, i: int, nothing: int) -> int | None:
-    return None if column is None or column[i] == nothing else int(column[i])
 
 
 @dataclass(frozen=True)
@@ -122,19 +88,9 @@ class Heap:
         values = (
             dict(zip(*g.values.between(0, 1 << 30), strict=True)) if g.values else {}
         )
-        outside: dict[int, tuple[str | None, int | None]] = {}
-        if g.external:
-            for i, size, name in zip(
-                g.external.object_index,
-                g.external.size_bytes,
-                g.external.name_index,
-                strict=True,
-            ):
-                outside[int(i)] = (g.external.names[name], int(size))
         for i in range(len(g.object_id)):
             places = range(int(g.ref_start[i]), int(g.ref_start[i + 1]))
-            weak = {at for at in places if at not in self.held.references}
-            strong = [at for at in places if at not in weak]
+            strong = [at for at in places if at in self._held.references]
             found.append(
                 Obj(
                     index=i,
@@ -143,57 +99,31 @@ class Heap:
                     shallow=int(g.shallow_bytes[i]),
                     domain=None if g.domain_index is None else int(g.domain_index[i]),
                     strong=tuple(int(g.ref_target[at]) for at in strong),
-                    weak=tuple(int(g.ref_target[at]) for at in sorted(weak)),
-                    strong_fields=tuple(map(self._field, strong)),
-                    weak_fields=tuple(map(self._field, sorted(weak))),
-                    strong_kinds=tuple(map(self._strength, strong)),
-                    weak_kinds=tuple(map(self._strength, sorted(weak))),
-                    strength=_weaker(self.held.strength.get(i, 0)),
+                    fields=tuple(map(g.field_name, strong)),
                     value=values.get(i),
-                    length=_told(g.length, i, -1),
-                    external=outside.get(i, (None, None)),
-                    identity_hash=_told(g.identity_hash, i, 0),
-                    generation=_told(g.generation, i, -1),
-                    segment=_told(g.segment_index, i, -1),
                 )
             )
         return found
 
     @cached_property
-    def held(self) -> Held:
+    def _held(self) -> Held:
         return Held(self.graph)
-
-    def _strength(self, at: int) -> str | None:
-        kinds = self.graph.ref_kind
-        return None if kinds is None else _weaker(int(kinds[at]))
-
-    def _field(self, at: int) -> str | None:
-        g = self.graph
-        if g.ref_field is None or (field := int(g.ref_field[at])) == NO_FIELD:
-            return None
-        return g.field_names[field] if field >= 0 else f"[{-1 - field}]"
 
     @cached_property
     def roots(self) -> list[Root]:
-        g = self.graph
-        return [
-            Root(
-                index=i,
-                kind=RootKind(int(g.root_kind[i])).label,
-                pinned=bool(g.root_flags[i] & RootFlag.PINNED),
-                weak=bool(g.root_flags[i] & RootFlag.WEAK),
-                holds=i in self.held.roots,
-                object=int(g.root_object[i]),
-                type=int(g.root_type[i]) if g.root_type[i] >= 0 else None,
-                field=None
-                if (field := _told(g.root_field, i, NO_FIELD)) is None
-                else g.field_names[field],
-                owner=None
-                if (owner := _told(g.root_owner, i, -1)) is None
-                else g.owners[owner],
+        g, found = self.graph, []
+        for i in sorted(self._held.roots):
+            field = NO_FIELD if g.root_field is None else int(g.root_field[i])
+            kind = int(g.root_type[i])
+            found.append(
+                Root(
+                    index=i,
+                    object=int(g.root_object[i]),
+                    type=kind if kind >= 0 else None,
+                    field=None if field == NO_FIELD else g.field_names[field],
+                )
             )
-            for i in range(len(g.root_object))
-        ]
+        return found
 
     # ------------------------------------------------------------ names
 
@@ -218,17 +148,12 @@ class Heap:
         return f"{self.caption(i)} {self.objects[i].address}{shown}"
 
     def root_name(self, root: Root) -> str:
-        """A root in words, with the type that contains a static field."""
-        name = root.kind.replace("_", " ") + " root"
-        if root.type is None:
-            return name + (f" {root.field}" if root.field else "")
-        name += f" in {self.graph.captions.of(self.graph.type_names[root.type])}"
-        return name + (f".{root.field}" if root.field else "")
+        return self.graph.root_name(root.index)
 
     def field_to(self, i: int, j: int) -> str | None:
         """Through which field ``i`` keeps ``j``; of several the first by name."""
         o = self.objects[i]
-        pairs = zip(o.strong, o.strong_fields, strict=True)
+        pairs = zip(o.strong, o.fields, strict=True)
         return min((f for t, f in pairs if t == j and f is not None), default=None)
 
     def steps(self, path: Sequence[int]) -> list[str]:
@@ -242,9 +167,6 @@ class Heap:
     def types_named(self, name: str) -> set[int]:
         return {t for t, known in enumerate(self.graph.type_names) if known == name}
 
-    def namespace(self, type_index: int) -> str:
-        return namespace_of(self.graph.type_names[type_index])
-
     def instances(self, types: Iterable[int]) -> list[Obj]:
         wanted = set(types)
         return [o for o in self.objects if o.type in wanted]
@@ -254,7 +176,7 @@ class Heap:
     def alive(self, without: Iterable[int] = ()) -> set[int]:
         """What roots hold once ``without`` is deleted."""
         gone, found = set(without), set[int]()
-        todo = [r.object for r in self.roots if r.holds]
+        todo = [r.object for r in self.roots]
         while todo:
             if (i := todo.pop()) not in found and i not in gone:
                 found.add(i)
@@ -274,16 +196,8 @@ class Heap:
     def bytes(self, objects: Iterable[int]) -> int:
         return sum(self.objects[i].shallow for i in objects)
 
-    def share(self, held: int) -> float:
-        """Of the reachable bytes."""
-        everything = self.bytes(self.live)
-        return held / everything if everything else 0.0
-
     def retained_bytes(self, i: int) -> int:
         return self.bytes(self.retained(i))
-
-    def retained_count(self, i: int) -> int:
-        return len(self.retained(i))
 
     @cached_property
     def _dominators(self) -> dict[int, set[int]]:
@@ -308,46 +222,21 @@ class Heap:
         """The nearest of those: the one that all others dominate."""
         return self._nearest.get(i)
 
-    def children(self, i: int | None) -> list[int]:
-        """What ``i`` immediately dominates; with ``None``, the top of the tree."""
-        return [c for c, dominator in self._nearest.items() if dominator == i]
-
     # ------------------------------------------------------------ neighbours
 
     def holders(self, i: int) -> set[int]:
         """Live objects with a strong reference to ``i``, itself left out."""
         return {h for h in self.live - {i} if i in self.objects[h].strong}
 
-    def is_held(
-        self, i: int, by_others_than: int | None = None, not_by: Sequence[str] = ()
-    ) -> bool:
-        """Whether a root or a live object holds ``i``, as the guide defines it.
-
-        Neither itself nor an object that it immediately dominates counts.
-
-        Args:
-            i: The object.
-            by_others_than: An object that does not count either.
-            not_by: Strengths of references that do not count.
-        """
-        if any(not (r.weak and "weak" in not_by) for r in self.roots_of(i)):
-            return True
-        others = self.holders(i) - {by_others_than} - set(self.children(i))
-        return any(
-            target == i and kind not in not_by
-            for o in (self.objects[h] for h in others)
-            for target, kind in zip(o.strong, o.strong_kinds, strict=True)
-        )
-
     def roots_of(self, i: int) -> list[Root]:
         """The roots that hold it."""
-        return [r for r in self.roots if r.object == i and r.holds]
+        return [r for r in self.roots if r.object == i]
 
     @cached_property
     def distance(self) -> dict[int, int]:
         """References from the nearest root, 1 at a root."""
         found: dict[int, int] = {}
-        level = {r.object for r in self.roots if r.holds}
+        level = {r.object for r in self.roots}
         while level:
             step = max(found.values(), default=0) + 1
             found |= dict.fromkeys(level, step)
@@ -376,27 +265,11 @@ class Heap:
         """All simple paths from roots, the shortest first."""
         found: list[tuple[Root, tuple[int, ...]]] = []
         for root in self.roots:
-            if not root.holds:
-                continue
             if root.object == i:
                 found.append((root, (i,)))
             walks = self.walks(root.object, i, len(self.objects))
             found += [(root, path) for path in walks if root.object != i]
         return sorted(found, key=lambda pair: (len(pair[1]), pair[0].index, pair[1]))
-
-    def first_root_path(self, i: int) -> tuple[Root, tuple[int, ...]]:
-        """The first shortest path: roots and references in the order of the dump."""
-        strong = [root for root in self.roots if root.holds]
-        before: dict[int, tuple[int, ...]] = {}
-        todo: deque[tuple[int, tuple[int, ...]]]
-        todo = deque((root.object, ()) for root in strong)
-        while i not in before:
-            at, path = todo.popleft()
-            if at not in before:
-                before[at] = (*path, at)
-                todo += [(target, before[at]) for target in self.objects[at].strong]
-        root = next(root for root in strong if root.object == before[i][0])
-        return root, before[i]
 
     def shortest_root_paths(self, i: int) -> list[tuple[Root, tuple[int, ...]]]:
         found = self.root_paths(i)

@@ -44,7 +44,7 @@ def body(text: str) -> list[str]:
     """What is said after the line that names the dump; without commands for it.
 
     Of several shortest paths of an instance, one is shown: which one is left open, so
-    that part is compared in tests/cypher/test_from_file.py by its numbers only.
+    that part is compared in tests/cypher/test_reports.py by its numbers only.
     """
     before, part, after = text.partition("Shortest paths from GC roots, merged by type")
     if part:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from ingest.analysis.metrics import analyse
+from ingest.answers.frames import HeapView
 from ingest.answers.of_object import k_shortest_root_paths
 from ingest.answers.opened import OpenedHeap
-from ingest.answers.view import NOT_SEEN, HeapView
+from ingest.answers.view import NOT_SEEN
 from ingest.queries.library import find
 from ingest.tables.heap_tables import HeapTables
 from tests.cypher.hard_heaps import plain_list, twin_chain, two_way_list

@@ -56,8 +56,8 @@ def test_types_and_addresses_may_be_spelled_as_users_do(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["hubs", "--in"], 5, "hubs needs the graph of a database; load the dump"),
-        (["fleet-leaks", "--in"], 5, "fleet-leaks needs the graph of a database"),
+        (["growth", "--in"], 5, "growth is about several dumps: load them"),
+        (["fleet-leaks", "--in"], 5, "fleet-leaks is about several dumps"),
         (["big-drops", "-p", "limit=x", "--in"], 5, "limit"),
         (["big-drops", "--dump", "a", "--in"], 2, "cannot be used with --in"),
         (["big-drops", "--part"], 2, "options of reading a dump need --in DUMP"),
