@@ -166,6 +166,22 @@ class InspectorSession:
         self._waits_until = self._until = 0.0
         self._requests = 0
 
+    def heap_bytes(self) -> int | None:
+        """What the target's heap has in use; ``None`` if it does not tell.
+
+        Raises:
+            CaptureError: it does not answer, or ends.
+        """
+        self._until = time.monotonic() + self._timeout_s
+        request = self._send("Runtime.getHeapUsage", {})
+        while (message := self._receive(0)).get("id") != request:
+            if message.get("method") in _GONE:
+                raise self._ended(0)
+        told = message.get("result")
+        used = told.get("usedSize") if isinstance(told, dict) else None
+        is_size = isinstance(used, int | float) and 0 <= used < 1 << 62
+        return int(used) if used is not None and is_size else None
+
     def snapshot(self) -> Iterator[bytes]:
         """Parts of a snapshot of the target's heap, none of them empty.
 

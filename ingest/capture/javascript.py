@@ -1,7 +1,8 @@
 """Heap snapshots of running Node.js programs, and of pages and workers in Chrome.
 
-The program stops while V8 writes the snapshot, and needs about as much memory again as
-its heap; then it continues. The protocol is in `ingest.capture.inspector`.
+The program stops while V8 writes the snapshot, for which it needs several times the
+memory of its heap; then it continues. Whether it has that is looked at before. The
+protocol is in `ingest.capture.inspector`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 import shutil
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -33,6 +35,7 @@ from ingest.capture.processes import (
     status_of,
     user_of,
 )
+from ingest.capture.room import left_for
 from ingest.errors import CaptureError
 from ingest.progress import silent
 from ingest.system.files import check_writable, output_file
@@ -41,7 +44,7 @@ from ingest.words.text import human_bytes
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ingest.capture.inspector import InspectedTarget
+    from ingest.capture.inspector import InspectedTarget, InspectorSession
     from ingest.progress import Progress
 
 SUFFIX = ".heapsnapshot"
@@ -51,6 +54,9 @@ _ANSWER_S = 2.0
 """How long a port may take to say whether it is an inspector."""
 _LISTED = 10
 _DISK_SHARE = 0.8
+_MOST_TIMES = 14
+"""Memory that V8 takes to write a heap, in sizes of the heap: measured with Node.js 20
+for heaps of small objects, 54 MiB (13) and 164 MiB (14); less where they are large."""
 _INTERNAL = ("devtools://", "chrome-extension://")
 
 
@@ -122,7 +128,7 @@ def captures(
         every_s: How long to wait between two.
         wanted: Id, or part of the title or URL, of a target; optional if there is one.
         start_inspector: Have a Node program that has no inspector start one.
-        force: Overwrite the file.
+        force: Overwrite the file, and capture where memory may be too little.
         timeout_s: How long each snapshot may take.
         progress: Receives the bytes captured, as stage ``capture``.
 
@@ -138,11 +144,13 @@ def captures(
         for path in _numbered(output, count):
             check_writable(path, force=force)
     if address.isascii() and address.isdigit():
+        pid: int | None = int(address)
         place = inspector_of(
             int(address), start_inspector=start_inspector, timeout_s=timeout_s
         )
     else:
         place = place_of(address)
+        pid = _listener(place)
     answers_s = min(timeout_s, QUIET_S)
     target = choose(targets(place, answers_s), wanted, place)
     paths = _numbered(output or Path(file_name(target)), count)
@@ -150,6 +158,8 @@ def captures(
         for number, path in enumerate(paths):
             if number:
                 _wait(every_s, progress)
+            if pid is not None and not force:
+                _check_room(session, target, pid)
             began = time.monotonic()
             most = int(shutil.disk_usage(path.absolute().parent).free * _DISK_SHARE)
             with output_file(path, force=force, private=True) as file:
@@ -167,6 +177,33 @@ def captures(
             yield JavaScriptCapture(
                 path, file.byte_count, file.sha256, target, place, taken_s
             )
+
+
+def _check_room(session: InspectorSession, target: InspectedTarget, pid: int) -> None:
+    """There is memory for V8 to write the heap.
+
+    Raises:
+        CaptureError: there may be too little.
+    """
+    heap, free = session.heap_bytes() or 0, left_for(pid)
+    if heap * _MOST_TIMES > free:
+        raise CaptureError(
+            f"{target.title} has {human_bytes(heap)} in its heap, and V8 may take "
+            f"{human_bytes(heap * _MOST_TIMES)} to write that, but only "
+            f"{human_bytes(free)} are left for it, so a snapshot could end it; raise "
+            "its limit, or take that risk with --force"
+        )
+
+
+def _listener(place: InspectorAddress) -> int | None:
+    """Which process of this machine listens there; ``None`` if that is not known."""
+    if place.host not in ("127.0.0.1", "localhost", "::1"):
+        return None
+    with suppress(psutil.Error, OSError):
+        for one in psutil.net_connections("tcp"):
+            if one.status == psutil.CONN_LISTEN and one.laddr.port == place.port:
+                return one.pid
+    return None
 
 
 def _numbered(path: Path, count: int) -> list[Path]:
@@ -269,6 +306,9 @@ def inspector_of(
     check_answers(RunningProgram(pid, name, user, is_ours=ours))
     if (place := _listening(process)) is not None:
         return place
+    for other, how in _OTHERS.items():
+        if _file_of(process).startswith(other):
+            raise CaptureError(f"process {pid} ({name}) {how}")
     if not start_inspector:
         raise CaptureError(
             f"process {pid} ({name}) has no inspector: start it with node --inspect, "
@@ -292,6 +332,22 @@ def inspector_of(
     )
 
 
+_OTHERS = {
+    "deno": "has no inspector: start it with deno run --inspect",
+    "bun": "is run by Bun, whose inspector has no snapshots of V8's kind: have it call "
+    "v8.writeHeapSnapshot() of node:v8 and load that file, in which there are no roots "
+    "and nothing that a Map or Set holds",
+}
+"""What to do with programs of other runtimes, by the names of their files."""
+
+
+def _file_of(process: psutil.Process) -> str:
+    try:
+        return PurePath(process.exe()).name
+    except psutil.Error:
+        return process.name()
+
+
 def _listening(process: psutil.Process) -> InspectorAddress | None:
     """Where a process listens as an inspector; ``None`` for nowhere."""
     try:
@@ -308,7 +364,8 @@ def _listening(process: psutil.Process) -> InspectorAddress | None:
             told = get(place, "/json/version", _ANSWER_S)
         except CaptureError:
             continue
-        if isinstance(told, dict) and "node" in str(told.get("Browser", "")):
+        browser = str(told.get("Browser", "")) if isinstance(told, dict) else ""
+        if browser.lower().startswith(("node", "deno")):
             return place
     return None
 

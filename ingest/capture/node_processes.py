@@ -1,4 +1,4 @@
-"""Which running programs are run by Node.js, and what they run."""
+"""Which running programs are run by Node.js or Deno, and what they run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psutil
 
 from ingest.capture.processes import RunningProgram, user_of
 
-_PROGRAMS = ("node", "nodejs")
+_PROGRAMS = ("node", "nodejs", "deno")
 _WITH_VALUE = (
     "-r", "--require", "--import", "--loader", "--experimental-loader", "-C",
     "--conditions", "--env-file", "--input-type", "--title",
@@ -31,8 +31,8 @@ def programs(proc: Path) -> list[RunningProgram]:
 
 
 def script(arguments: list[str]) -> str:
-    """What the command line of ``node`` runs; empty if that is no file."""
-    rest = iter(arguments[1:])
+    """What the command line of ``node`` or ``deno run`` runs; empty if no file."""
+    rest = iter(arguments[2:] if arguments[1:2] == ["run"] else arguments[1:])
     for word in rest:
         if word in ("-e", "--eval", "-p", "--print"):
             return ""

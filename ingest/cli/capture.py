@@ -166,9 +166,9 @@ def node(
     """Capture a heap snapshot of a Node.js program by its inspector.
 
     Start it with node --inspect, or add --start-inspector: until the program ends,
-    programs of this machine can then debug it. The program stops while V8 writes its
-    heap, for which it needs about as much memory again, and then continues. Exit 11: no
-    snapshot was captured.
+    programs of this machine can then debug it. Deno needs --inspect, too. The program
+    stops while V8 writes its heap, which can take 14 times the memory of that; without
+    --force, it is refused where so much is not left. Exit 11: no snapshot was captured.
     """
     _snapshot(
         program,

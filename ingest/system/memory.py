@@ -33,12 +33,22 @@ def used_bytes() -> int:
 
 def available_bytes(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int:
     """Memory that this process may occupy: what it uses, and what is free."""
+    return free_bytes(root, membership) + used_bytes()
+
+
+def free_bytes(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int:
+    """Memory that a process may take besides what it occupies.
+
+    Args:
+        root: Folder of the control groups.
+        membership: File that names the groups of the process; by default, this one.
+    """
     import psutil
 
     free = int(psutil.virtual_memory().available)
     for limit, usage in _groups(root, membership):
         free = min(free, max(0, limit - usage))
-    return free + used_bytes()
+    return free
 
 
 _MMAP_THRESHOLD = -3  # ``M_MMAP_THRESHOLD`` of mallopt(3)

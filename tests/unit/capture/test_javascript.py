@@ -61,6 +61,7 @@ def behaves(connection: ServerConnection, request: int) -> None:
 def inspector(
     answers: Callable[[ServerConnection, int], None] = behaves,
     listed: object = None,
+    heap_bytes: object = 1000,
 ) -> Iterator[str]:
     """The address of an inspector with one page."""
 
@@ -78,8 +79,12 @@ def inspector(
 
     def handle(connection: ServerConnection) -> None:
         try:
-            for _ in range(MOST):
+            for _ in range(2 * MOST):
                 asked: dict[str, Any] = json.loads(connection.recv())
+                if asked["method"] == "Runtime.getHeapUsage":
+                    told = {"id": asked["id"], "result": {"usedSize": heap_bytes}}
+                    connection.send(json.dumps(told))
+                    continue
                 assert asked["method"] == "HeapProfiler.takeHeapSnapshot"
                 answers(connection, asked["id"])
         except ConnectionClosed:
@@ -107,6 +112,19 @@ def test_a_snapshot_is_what_the_page_sends(tmp_path: Path) -> None:
     assert taken.path.stat().st_mode & 0o077 == 0
 
 
+def test_where_memory_may_be_too_little_it_is_refused_with_the_figures(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.heapsnapshot"
+    with inspector(heap_bytes=1 << 50) as address:
+        with pytest.raises(CaptureError, match=r"1\.00 PiB|1,024 TiB|1024 TiB"):
+            capture(address, path)
+        assert not list(tmp_path.iterdir())
+        assert capture(address, path, force=True).byte_count == len(HEAP)
+    with inspector(heap_bytes="much") as address:  # which is no figure
+        assert capture(address, tmp_path / "y").byte_count == len(HEAP)
+
+
 def test_several_come_over_one_connection_and_those_before_a_fault_are_kept(
     tmp_path: Path,
 ) -> None:
@@ -114,7 +132,7 @@ def test_several_come_over_one_connection_and_those_before_a_fault_are_kept(
 
     def goes_away(connection: ServerConnection, request: int) -> None:
         connections.add(connection)
-        (behaves if request < 3 else closes)(connection, request)
+        (behaves if request < 6 else closes)(connection, request)
 
     def note(stage: str, done: int, total: int | None) -> None:
         if stage == "wait":

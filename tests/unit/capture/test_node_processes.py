@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.capture.javascript import capture
 from ingest.capture.node_processes import script
+from ingest.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         (["node", "--inspect=0", "-r", "./hook.js", "main.mjs"], "main.mjs"),
         (["node", "-e", "setInterval(() => {}, 1)"], ""),
         (["node"], ""),
+        (["deno", "run", "-A", "main.ts"], "main.ts"),
     ],
 )
 def test_the_script_of_a_command_line(words: list[str], expected: str) -> None:
@@ -42,6 +45,25 @@ def workers(tmp_path: Path) -> Iterator[list[int]]:
     both = [subprocess.Popen([node, worker], stdin=subprocess.PIPE) for _ in range(2)]
     yield [one.pid for one in both]
     for one in both:
+        one.communicate(b"\n", timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("deno", "deno run --inspect"), ("bun", r"v8\.writeHeapSnapshot\(\)")],
+)
+def test_other_runtimes_are_told_what_they_need(
+    name: str, said: str, tmp_path: Path
+) -> None:
+    shell = shutil.which("bash")
+    assert shell is not None
+    shutil.copy(shell, tmp_path / name)
+    one = subprocess.Popen([tmp_path / name, "-c", "read l"], stdin=subprocess.PIPE)
+    try:
+        with pytest.raises(CaptureError, match=said):
+            capture(str(one.pid), start_inspector=True)
+        assert one.poll() is None
+    finally:
         one.communicate(b"\n", timeout=60)
 
 
