@@ -6,13 +6,12 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from ingest.api.reading import ReadingOptions, keepers_for, read_options
 from ingest.dumps import Opener
 from ingest.errors import BadParameter, DumpError
 from ingest.progress import silent
-from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     import polars as pl
@@ -496,90 +495,33 @@ def capture(
         BadParameter: an option is for another runtime.
     """
     from ingest.capture import TIMEOUT_S
+    from ingest.capture.capturers import CAPTURERS, capturer_of
 
     wanted, path = str(program), None if output is None else Path(output)
-    chosen = runtime or _runtime_of(wanted)
-    owners: dict[str, tuple[tuple[str, ...], object]] = {
-        "isolate": (("dart",), isolate),
-        "target": (("node", "chrome"), target),
-        "start_inspector": (("node",), start_inspector),
-        "track_s": (("dotnet",), track_s),
-        "buffer_mib": (("dotnet",), buffer_mib),
-        "all_objects": (("jvm",), all_objects),
-        "gzip": (("jvm",), gzip),
-        "mode": (("python",), mode),
-        "values": (("python",), not values),
+    chosen = CAPTURERS[runtime] if runtime else capturer_of(wanted)
+    options = {
+        "isolate": isolate,
+        "target": target,
+        "start_inspector": start_inspector or None,
+        "track_s": track_s,
+        "buffer_mib": buffer_mib,
+        "all_objects": all_objects or None,
+        "gzip": gzip or None,
+        "mode": mode,
+        "values": None if values else False,
     }
-    for option, (owner, value) in owners.items():
-        if chosen not in owner and value not in (None, False):
-            raise BadParameter(
-                f"{option} is for {' and '.join(owner)}, and this is {chosen}"
-            )
-    timeout = TIMEOUT_S if timeout_s is None else timeout_s
-    if chosen == "dart":
-        from ingest.capture import dart
-
-        return dart.capture(
-            wanted, path, isolate=isolate, force=force, timeout_s=timeout,
-            progress=progress,
-        )  # fmt: skip
-    if chosen == "jvm":
-        from ingest.capture import jvm
-
-        is_packed = gzip or (path is not None and path.suffix == ".gz")
-        return jvm.capture(
-            wanted, path, live=not all_objects, gzip=is_packed, force=force,
-            timeout_s=timeout, progress=progress,
-        )  # fmt: skip
-    if chosen == "python":
-        from ingest.capture import cpython
-
-        return cpython.capture(
-            wanted, path, mode=mode or "auto", values=values, force=force,
-            timeout_s=timeout, progress=progress,
-        )  # fmt: skip
-    if chosen in ("node", "chrome"):
-        from ingest.capture import javascript
-
-        if chosen == "chrome" and wanted.isdigit():
-            raise BadParameter(f"name the host too: 127.0.0.1:{wanted}")
-        return javascript.capture(
-            wanted, path, wanted=target, start_inspector=start_inspector, force=force,
-            timeout_s=timeout, progress=progress,
-        )  # fmt: skip
-    from ingest.capture import dotnet
-
-    buffer = dotnet.BUFFER_MIB if buffer_mib is None else buffer_mib
-    return dotnet.capture(
-        wanted, path, track_s=track_s, force=force, timeout_s=timeout,
-        buffer_mib=buffer, progress=progress,
-    )  # fmt: skip
-
-
-def _runtime_of(wanted: str) -> str:
-    """The runtime of a running program."""
-    from ingest.capture.dotnet_processes import DOTNET
-    from ingest.capture.jvm_processes import JVM
-    from ingest.capture.processes import PROC
-    from ingest.capture.python_processes import PYTHON
-    from ingest.errors import CaptureError
-
-    if "://" in wanted:
-        return "dart"
-    if ":" in wanted:
-        return "node"
-    found = [
-        finder.runtime
-        for finder in (DOTNET, JVM, PYTHON)
-        for one in finder.programs(PROC)
-        if wanted == str(one.pid) or wanted.lower() in finder.spellings(one.name)
-    ]
-    if len(set(found)) != 1:
-        what = (
-            "several runtimes have" if found else "no .NET, Java or Python program is"
+    given = {name: value for name, value in options.items() if value is not None}
+    for option in given.keys() - set(chosen.options):
+        owners = [one.name for one in CAPTURERS.values() if option in one.options]
+        raise BadParameter(
+            f"{option} is for {' and '.join(owners)}, and this is {chosen.name}"
         )
-        raise CaptureError(
-            f"{what} {wanted!r}; {command('capture', 'list')} shows what is running, "
-            "and runtime chooses between chrome, dart, dotnet, jvm, node and python"
-        )
-    return found[0]
+    if chosen.name == "chrome" and wanted.isdigit():
+        raise BadParameter(f"name the host too: 127.0.0.1:{wanted}")
+    timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
+    return cast(
+        "DartCapture | DotnetCapture | JavaScriptCapture | JvmCapture | PythonCapture",
+        chosen.capture(
+            wanted, path, **given, force=force, timeout_s=timeout_s, progress=progress
+        ),
+    )

@@ -29,11 +29,11 @@ from ingest.capture.injection import (
     waiting_in,
 )
 from ingest.capture.jvm_attach import acting_as, effective_id
+from ingest.capture.memory_left import Room, room_of
 from ingest.capture.processes import LOOK, check_answers, safe_name, status_of
 from ingest.capture.ptrace import held, unsupported
 from ingest.capture.python_processes import PYTHON
 from ingest.capture.remote_exec import look
-from ingest.capture.room import Room, room_of
 from ingest.capture.seccomp import check_filters
 from ingest.capture.untrusted import UntrustedFolder, temporary_folder_of
 from ingest.capture.workplace import work_folder

@@ -27,6 +27,7 @@ from ingest.capture.inspector import (
     place_of,
     targets,
 )
+from ingest.capture.memory_left import left_for
 from ingest.capture.processes import (
     RunningProgram,
     check_answers,
@@ -35,7 +36,6 @@ from ingest.capture.processes import (
     status_of,
     user_of,
 )
-from ingest.capture.room import left_for
 from ingest.errors import CaptureError
 from ingest.progress import silent
 from ingest.system.files import check_writable, output_file
@@ -85,7 +85,7 @@ def capture(
     address: str,
     output: Path | None = None,
     *,
-    wanted: str | None = None,
+    target: str | None = None,
     start_inspector: bool = False,
     force: bool = False,
     timeout_s: float = WHOLE_S,
@@ -95,7 +95,7 @@ def capture(
     (taken,) = captures(
         address,
         output,
-        wanted=wanted,
+        target=target,
         start_inspector=start_inspector,
         force=force,
         timeout_s=timeout_s,
@@ -110,7 +110,7 @@ def captures(
     *,
     count: int = 1,
     every_s: float = EVERY_S,
-    wanted: str | None = None,
+    target: str | None = None,
     start_inspector: bool = False,
     force: bool = False,
     timeout_s: float = WHOLE_S,
@@ -126,7 +126,7 @@ def captures(
             several, each has its number behind the name.
         count: How many.
         every_s: How long to wait between two.
-        wanted: Id, or part of the title or URL, of a target; optional if there is one.
+        target: Id, or part of the title or URL, of a target; optional if there is one.
         start_inspector: Have a Node program that has no inspector start one.
         force: Overwrite the file, and capture where memory may be too little.
         timeout_s: How long each snapshot may take.
@@ -152,21 +152,21 @@ def captures(
         place = place_of(address)
         pid = _listener(place)
     answers_s = min(timeout_s, QUIET_S)
-    target = choose(targets(place, answers_s), wanted, place)
-    paths = _numbered(output or Path(file_name(target)), count)
-    with inspecting(place, target, timeout_s) as session:
+    chosen = choose(targets(place, answers_s), target, place)
+    paths = _numbered(output or Path(file_name(chosen)), count)
+    with inspecting(place, chosen, timeout_s) as session:
         for number, path in enumerate(paths):
             if number:
                 _wait(every_s, progress)
             if pid is not None and not force:
-                _check_room(session, target, pid)
+                _check_room(session, chosen, pid)
             began = time.monotonic()
             most = int(shutil.disk_usage(path.absolute().parent).free * _DISK_SHARE)
             with output_file(path, force=force, private=True) as file:
                 for piece in session.snapshot():
                     if file.byte_count + len(piece) > most:
                         raise CaptureError(
-                            f"the snapshot of {target.title} takes more than "
+                            f"the snapshot of {chosen.title} takes more than "
                             f"{human_bytes(most)}, which would fill the disk; name a "
                             "file on a larger one with -o"
                         )
@@ -175,7 +175,7 @@ def captures(
                 taken_s = time.monotonic() - began
                 check_captured(file.written())
             yield JavaScriptCapture(
-                path, file.byte_count, file.sha256, target, place, taken_s
+                path, file.byte_count, file.sha256, chosen, place, taken_s
             )
 
 
@@ -201,7 +201,8 @@ def _listener(place: InspectorAddress) -> int | None:
         return None
     with suppress(psutil.Error, OSError):
         for one in psutil.net_connections("tcp"):
-            if one.status == psutil.CONN_LISTEN and one.laddr.port == place.port:
+            port = getattr(one.laddr, "port", None)
+            if one.status == psutil.CONN_LISTEN and port == place.port:
                 return one.pid
     return None
 

@@ -74,7 +74,7 @@ def capture(
     wanted: str,
     output: Path | None = None,
     *,
-    live: bool = True,
+    all_objects: bool = False,
     gzip: bool = False,
     force: bool = False,
     timeout_s: float = TIMEOUT_S,
@@ -86,8 +86,9 @@ def capture(
         wanted: Process id, or name of the program.
         output: The file; by default the program's name with ``.hprof``, and ``.gz``
             if it is compressed.
-        live: Collect garbage first, and leave out what no root reaches.
-        gzip: Have the JVM compress the file; older ones than 17 do not.
+        all_objects: Include what no root reaches, and do not collect garbage first.
+        gzip: Have the JVM compress the file; older ones than 17 do not. Implied by
+            an ``output`` that ends in ``.gz``.
         force: Overwrite the file.
         timeout_s: How long to wait while the JVM neither answers nor writes.
         progress: Receives the bytes written, as stage ``capture``.
@@ -99,6 +100,7 @@ def capture(
     """
     if output is not None:
         check_writable(output, force=force)
+        gzip = gzip or output.suffix == ".gz"
     target = JVM.find(wanted)
     check_answers(target)
     is_device = output is not None and output.exists() and not output.is_file()
@@ -110,7 +112,7 @@ def capture(
             target,
             folder,
             name_within,
-            ["-live" if live else "-all", *([_LEVEL] if gzip else [])],
+            ["-all" if all_objects else "-live", *([_LEVEL] if gzip else [])],
             timeout_s,
             progress,
         )

@@ -242,7 +242,7 @@ def _snapshot(
                 output,
                 count=count,
                 every_s=every_s,
-                wanted=target,
+                target=target,
                 start_inspector=start_inspector,
                 force=force,
                 timeout_s=timeout_s,
@@ -289,20 +289,10 @@ def list_(as_json: AsJson = False) -> None:
     its main class or jar, Python and Node.js with their script, and those of one name
     with what tells them apart. A Dart program prints its address.
     """
-    from ingest.capture import node_processes
-    from ingest.capture.dotnet_processes import DOTNET
-    from ingest.capture.jvm_processes import JVM
-    from ingest.capture.processes import PROC, differences
-    from ingest.capture.python_processes import PYTHON
+    from ingest.capture.capturers import CAPTURERS
+    from ingest.capture.processes import differences
 
-    found = [
-        (runtime, entry)
-        for runtime, programs in (
-            *((finder.runtime, finder.programs) for finder in (DOTNET, JVM, PYTHON)),
-            ("node", node_processes.programs),
-        )
-        for entry in programs(PROC)
-    ]
+    found = [(one.name, entry) for one in CAPTURERS.values() for entry in one.running()]
     if as_json:
         facts = [
             {

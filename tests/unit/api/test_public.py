@@ -218,7 +218,7 @@ def test_wrong_options_are_refused() -> None:
             ingest.open("example.gclog", **given)
     with pytest.raises(BadParameter, match="isolate is for dart"):
         ingest.capture(1, runtime="jvm", isolate="main")
-    with pytest.raises(BadParameter, match="target is for node and chrome, and"):
+    with pytest.raises(BadParameter, match="target is for chrome and node, and"):
         ingest.capture(1, runtime="python", target="main")
     with pytest.raises(BadParameter, match="name the host too"):
         ingest.capture(9222, runtime="chrome")

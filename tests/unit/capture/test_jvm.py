@@ -22,7 +22,7 @@ import pytest
 
 from ingest.capture import jvm as jvm_module
 from ingest.capture import jvm_attach
-from ingest.capture import jvm_processes as jvm_processes_module
+from ingest.capture.capturers import CAPTURERS
 from ingest.capture.jvm import capture, file_name
 from ingest.capture.jvm_attach import execute
 from ingest.capture.jvm_processes import JVM, main_class
@@ -423,7 +423,7 @@ def test_names(
 ) -> None:
     there = [RunningProgram(n, "shop.Main", "eve", is_ours=False) for n in (5, 6)]
     jvm = replace(JVM, programs=lambda _: there, of_pid=lambda *_: there[0])
-    monkeypatch.setattr(jvm_processes_module, "JVM", jvm)
+    monkeypatch.setitem(CAPTURERS, "jvm", replace(CAPTURERS["jvm"], finder=jvm))
     monkeypatch.setattr(jvm_module, "JVM", jvm)
 
     with pytest.raises(CaptureError, match=r"id: shop.Main \(5\), shop.Main \(6\)"):
