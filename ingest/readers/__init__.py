@@ -18,6 +18,7 @@ from ingest.readers import (
     hrpy,
     nettrace,
     pyheap,
+    ruby,
     traverseheap,
     v8,
 )
@@ -46,6 +47,7 @@ FORMATS: tuple[Format, ...] = (
     v8.FORMAT,
     hrpy.FORMAT,
     pyheap.FORMAT,
+    ruby.FORMAT,
     gcdump.FORMAT,
     nettrace.FORMAT,
     traverseheap.FORMAT,

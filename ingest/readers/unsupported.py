@@ -2,7 +2,7 @@
 
 They are recognised by their first bytes, never by the name of the file.
 
-Sources: the signatures in the documentation of each format; V8, Ruby, Mono, JFR, pprof
+Sources: the signatures in the documentation of each format; V8, Mono, JFR, pprof
 and histograms of jmap also from files written by these tools.
 """
 
@@ -144,11 +144,6 @@ _PATTERNS = (
         rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"type"\s*:\s*"(?:Inspector|GCDebugging)"',
         "a JavaScriptCore heap snapshot (Safari)",
         "The Web Inspector of Safari reads it.",
-    ),
-    (
-        rb'\{"type":"(?:ROOT|SHAPE)"|\{"address":"0x[0-9a-f]+", ?"type":"[A-Z_]+"',
-        "a Ruby heap dump (ObjectSpace.dump_all)",
-        "heapy and sheap read it.",
     ),
     (
         rb'\{"address": \d+, "type": "[^"]*", "size": \d+',

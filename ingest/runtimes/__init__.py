@@ -15,18 +15,19 @@ from ingest.runtimes.dart import DART
 from ingest.runtimes.dotnet import DOTNET
 from ingest.runtimes.javascript import JAVASCRIPT
 from ingest.runtimes.jvm import JVM
+from ingest.runtimes.ruby import RUBY
 from ingest.runtimes.v8 import V8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "BUN", "CPYTHON", "DART", "DOTNET", "JAVASCRIPT", "JVM", "NAMES", "RUNTIMES",
-    "UNKNOWN", "V8", "Platform", "Runtime", "TypeClass", "TypeColumns", "named",
-    "of_types",
+    "BUN", "CPYTHON", "DART", "DOTNET", "JAVASCRIPT", "JVM", "NAMES", "RUBY",
+    "RUNTIMES", "UNKNOWN", "V8", "Platform", "Runtime", "TypeClass", "TypeColumns",
+    "named", "of_types",
 ]  # fmt: skip
 
-RUNTIMES: tuple[Runtime, ...] = (JVM, DOTNET, DART, JAVASCRIPT, V8, BUN, CPYTHON)
+RUNTIMES: tuple[Runtime, ...] = (JVM, DOTNET, DART, JAVASCRIPT, V8, BUN, CPYTHON, RUBY)
 """All runtimes. A fingerprint applies the rules of all of them in this order."""
 
 UNKNOWN = Runtime(name="", program="a program")

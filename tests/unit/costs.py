@@ -32,6 +32,7 @@ from tests.dumps.hprof import large_dump as large_hprof
 from tests.dumps.hrpy import large_dump as large_hrpy
 from tests.dumps.nettrace import large_trace
 from tests.dumps.pyheap import large_dump as large_pyheap
+from tests.dumps.ruby import large_dump as large_ruby
 from tests.dumps.v8 import large_snapshot as large_v8
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ WRITERS: dict[str, Callable[[int, int], bytes]] = {
     "v8": large_v8,
     "hrpy": large_hrpy,
     "pyheap": large_pyheap,
+    "ruby": large_ruby,
 }
 """A dump of so many objects and references, by the package that reads it."""
 

@@ -40,6 +40,7 @@ STRINGS = {
     "v8": "(string)",
     "bun": "(string)",
     "python": "str",
+    "ruby": "String",
 }
 
 
