@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from ingest.api.reading import ReadingOptions, keepers_for, read_options
 from ingest.dumps import Opener
-from ingest.errors import BadParameter, DumpError
+from ingest.errors import BadParameter
 from ingest.progress import silent
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ def compare(
         reading: Options; see `ingest.api.reading.ReadingOptions`.
 
     Raises:
-        DumpError: a dump cannot be read, or there is only one.
+        DumpError: a dump cannot be read.
+        BadParameter: there is only one.
 
     Example:
         >>> changes = ingest.compare("earlier.gclog", "example.gclog")
@@ -152,7 +153,7 @@ def compared(
     )
     found = with_objects_at_the_ends(opener.open_all(named))
     if len(found) < 2:
-        raise DumpError("one dump cannot be compared; name a second one", path=named[0])
+        raise BadParameter("one dump cannot be compared; name a second one")
     return Compared(compute(found))
 
 

@@ -15,6 +15,7 @@ from ingest.cli.options import (
     Output,
     Reading,
     keepers_of,
+    usage_errors,
 )
 from ingest.compare.dimensions import Dimension
 
@@ -63,7 +64,11 @@ def compare(
     output.check()
     from ingest.api.calls import compared
 
-    with Bars() as progress, keepers_of(connection, progress) as keepers:
+    with (
+        Bars() as progress,
+        keepers_of(connection, progress) as keepers,
+        usage_errors(),
+    ):
         found = compared(dumps, reading.given(), progress, keepers)
     if output.html is not None:
         text = found.page(by or (), top)

@@ -166,7 +166,9 @@ def guess_type(text: str, instance_counts: Mapping[str, int]) -> TypeFound | Non
         near = [name for name in near if _similarity(text, name) >= _CLEARLY_MEANT]
     if len(near) != 1:
         return None
-    return TypeFound(near[0], f"showing {printable(near[0])}")
+    return TypeFound(
+        near[0], f"no type is named {printable(text)}; showing {printable(near[0])}"
+    )
 
 
 def hint(text: str, instance_counts: Mapping[str, int]) -> str:

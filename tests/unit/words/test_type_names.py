@@ -74,7 +74,9 @@ def test_the_only_type_that_is_like_a_name_is_shown(text: str) -> None:
     name = "shop.OrderService$RequestContext"
 
     assert find_type(text, TYPES) is None
-    assert guess_type(text, TYPES) == TypeFound(name, f"showing {name}")
+    assert guess_type(text, TYPES) == TypeFound(
+        name, f"no type is named {text}; showing {name}"
+    )
 
 
 def test_a_name_that_is_only_a_little_similar_is_not_taken() -> None:
