@@ -70,8 +70,8 @@ MAX_PATHS = 50_000
 _BYTES_SHARE = 0.01
 """Growth by this share of the heap is a finding with one more object per dump."""
 
-_LITTLE_BYTES, _LITTLE_SHARE = 2 << 10, 0.001
-"""Growth of less a dump that is less of the reachable heap, too, is a note."""
+_LITTLE_BYTES, _LITTLE_SHARE, _FEW_OBJECTS = 2 << 10, 0.001, 10
+"""Growth of fewer objects and bytes a dump, and of less of the heap, is a note."""
 
 _LISTED = 3
 """The most types below a path that a finding names."""
@@ -321,7 +321,12 @@ def growths(
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
         path = tree.captions(row, captions)
-        if more < _LITTLE_BYTES * (len(dumps) - 1) and more < _LITTLE_SHARE * sizes[-1]:
+        steps = len(dumps) - 1
+        if (
+            counts[-1] - counts[0] < _FEW_OBJECTS * steps
+            and more < _LITTLE_BYTES * steps
+            and more < _LITTLE_SHARE * sizes[-1]
+        ):
             little.append(
                 f"{path[-1]} grew{_each(len(dumps))}, by only {human_bytes(more)} in "
                 f"all: {text} objects, {ARROW.join(path)}."

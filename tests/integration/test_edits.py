@@ -12,6 +12,7 @@ from ingest.database.connection import connect
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import target_of
 from tests.conftest import embedded_only
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,9 @@ def test_an_edit_is_seen_by_the_next_query(
         return answer["about"]["answered_from"], answer["rows"][0]
 
     def edit(text: str) -> None:
-        """As in Browser: by a connection that is not the tool's."""
+        """As in Browser, while the tool itself writes nothing."""
+        noted = own_server.home / "unedited.json"
+        wait_until(lambda: not json.loads(noted.read_text("utf-8"))["writers"])
         with connect(target_of(own_server.start())) as browser:
             browser.run(text)
 

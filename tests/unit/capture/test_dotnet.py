@@ -23,7 +23,7 @@ import pytest
 
 from ingest.capture import dotnet as dotnet_module
 from ingest.capture import dotnet_ipc
-from ingest.capture import dotnet_processes as dotnet_processes_module
+from ingest.capture.capturers import CAPTURERS
 from ingest.capture.dotnet import capture, file_name
 from ingest.capture.dotnet_processes import DOTNET
 from ingest.capture.gc_events import GcEvents
@@ -465,7 +465,8 @@ def test_a_program_of_another_user(
     theirs = RunningProgram(77, "Shop", "eve", is_ours=False, socket=Path("/tmp/s"))
     found = replace(DOTNET, programs=lambda _: [theirs])
     monkeypatch.setattr(dotnet_module, "DOTNET", Mock(find=lambda _: theirs))
-    monkeypatch.setattr(dotnet_processes_module, "DOTNET", found)
+    capturer = replace(CAPTURERS["dotnet"], finder=found)
+    monkeypatch.setitem(CAPTURERS, "dotnet", capturer)
 
     code, _, err = ingest("capture", "dotnet", "77", "-o", str(tmp_path / "x"))
     assert (code, "(Shop) belongs to eve; run this as that user" in err) == (11, True)

@@ -99,7 +99,8 @@ def test_other_signals_do_the_same(
 
 def test_what_nohup_has_ignored_stays_ignored() -> None:
     code = (
-        "import os, signal; from ingest import interrupts; interrupts.install(); "
+        "import os, signal; from ingest.system import interrupts; "
+        "interrupts.install(); "
         "os.kill(os.getpid(), signal.SIGHUP)"
     )
     done = subprocess.run(["nohup", sys.executable, "-c", code], check=False)
@@ -111,7 +112,7 @@ def test_ctrl_c_before_anything_is_imported_is_no_traceback() -> None:
         "import sys, os, signal, builtins\n"
         "real = builtins.__import__\n"
         "def press(name, *rest):\n"
-        "    if name == 'ingest' and 'interrupts' in str(rest[2:3]):\n"
+        "    if name == 'ingest.system' and 'interrupts' in str(rest[2:3]):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
         "    return real(name, *rest)\n"
         "import ingest\n"
@@ -172,7 +173,7 @@ def test_an_extension_that_is_imported_does_not_lose_it(
 def test_an_interruption_in_what_c_calls_is_not_printed() -> None:
     code = (
         "import ctypes, os, signal, time\n"
-        "from ingest import interrupts\n"
+        "from ingest.system import interrupts\n"
         "interrupts.install()\n"
         "def called():\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
