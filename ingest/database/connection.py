@@ -212,8 +212,12 @@ class Database:
             with self._lock:
                 self._writing -= 1
                 if not self._writing:
-                    with suppress(StoreError):  # lost: what it has is not known
-                        unedited.end(self._bookmark())
+                    bookmark = ""  # of a database that is lost: what it has is unknown
+                    try:
+                        with suppress(StoreError):
+                            bookmark = self._bookmark()
+                    finally:
+                        unedited.end(bookmark)
 
     def note_stored(self, *numbers: int, is_new: bool = False) -> None:
         """Note dumps that were written just now, and of which the tables are stored.
