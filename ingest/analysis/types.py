@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -12,14 +13,17 @@ from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.system.memory import in_ranges, ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bools, Ids, Ints, Longs, Number, Starts
     from ingest.heap.graph import HeapGraph
 
+    Listed = TypeVar("Listed", bound=np.generic)
 
 _MANY_ROWS = 1 << 20
-"""With at least so many rows, two processors list them."""
+"""With at least so many rows, all processors list them."""
 
 
 @kernel
@@ -44,11 +48,12 @@ def _count(group: Ints, counts: Longs) -> None:
 
 
 @kernel
-def _list_rows(chosen: Bools, rows: Ints, first: int, end: int, used: int) -> None:
-    """Write the rows ``first`` to ``end`` that are ``chosen`` from ``rows[used]`` on.
+def _list_rows(chosen: Bools, first: int, end: int, rows: Ints) -> None:
+    """Write the rows ``first`` to ``end`` that are ``chosen`` to ``rows``.
 
     ``chosen`` is bool (N,), ``rows`` int32, with room for them.
     """
+    used = 0
     for row in range(first, end):
         if chosen[row]:
             rows[used] = row
@@ -60,17 +65,41 @@ def rows_where(chosen: Bools) -> Ints:
 
     `np.flatnonzero` would take 8 bytes a row more at its peak.
     """
-    count = len(chosen)
-    given = ranges(0, count, least=_MANY_ROWS)
-    counts = [int(np.count_nonzero(chosen[first:end])) for first, end in given]
-    rows = np.empty(sum(counts), np.int32)
-    before = dict(zip(given, accumulate(counts, initial=0), strict=False))
 
-    def fill(first: int, end: int) -> None:
-        _list_rows(chosen, rows, first, end, before[first, end])
+    def count(first: int, end: int) -> int:
+        return int(np.count_nonzero(chosen[first:end]))
 
-    in_ranges(fill, 0, count, least=_MANY_ROWS)
-    return rows
+    listing = partial(_list_rows, chosen)
+    return listed(count, listing, len(chosen), np.int32, least=_MANY_ROWS)
+
+
+def listed(
+    count: Callable[[int, int], int],
+    listing: Callable[[int, int, NDArray[Listed]], object],
+    end: int,
+    dtype: type[Listed],
+    *,
+    least: int,
+) -> NDArray[Listed]:
+    """What some rows have, counted first and then listed, on all processors.
+
+    Args:
+        count: Counts it in rows from a first one to an end.
+        listing: Writes it to an array that has room for it.
+        end: Where the rows end.
+        dtype: Of the result.
+        least: See `ranges`.
+    """
+    counts = in_ranges(count, 0, end, least=least)
+    found = np.empty(sum(counts), dtype)
+    pieces = np.split(found, list(accumulate(counts))[:-1])
+    piece_of = dict(zip(ranges(0, end, least=least), pieces, strict=True))
+
+    def fill(first: int, last: int) -> None:
+        listing(first, last, piece_of[first, last])
+
+    in_ranges(fill, 0, end, least=least)
+    return found
 
 
 def sum_by(

@@ -74,17 +74,11 @@ class HeapView(HeapLookup):
         """
         given = np.asarray(pl.Series(rows).drop_nulls(), np.int64)
         given = np.unique(given[given >= 0])
-        if into:
-            found = self.references_to(given) if len(given) else given
+        if not into:
+            found = self.references_from(given, weak=weak)
         else:
-            start = self.ref_start.astype(np.int64, copy=False) if len(given) else given
-            counts = start[given + 1] - start[given] if len(given) else given
-            ends = np.cumsum(counts)
-            found = np.arange(counts.sum()) + np.repeat(
-                (start[given] if len(given) else given) - ends + counts, counts
-            )
-        if not weak:
-            found = self.holding(found)
+            found = self.references_to(given) if len(given) else given
+            found = found if weak else self.holding(found)
         if live and len(found):
             found = found[self.root_distance[self.sources(found)] >= 0]
         frame = self.frame("references", found.tolist(), _COLUMNS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
-from ingest.answers.of_holders import fitting, references_from
+from ingest.answers.of_holders import fitting
 from ingest.answers.view import limit_of, numbered
 from ingest.arrays.compiled import kernel
 
@@ -162,7 +162,7 @@ def _keys(
 
     New names get numbers.
     """
-    references = references_from(heap, rows)
+    references = heap.references_from(rows)
     fields = heap.frame("references", references.tolist(), ["field"])["field"]
     is_kept = fields.is_not_null() & ~fields.str.starts_with("[") & (fields != _KEY)
     of_chunk, names = numbered(fields.filter(is_kept))

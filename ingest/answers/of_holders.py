@@ -10,17 +10,14 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT
 from ingest.answers.view import limit_of, whole
-from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ingest.analysis.distances import ReferenceColumns
     from ingest.answers.frames import HeapView
     from ingest.answers.view import Row
-    from ingest.arrays.compiled import Longs
     from ingest.queries.library import Value
 
 _STATIC, _UNKNOWN = "static", "(unknown)"
@@ -151,28 +148,6 @@ def fitting(heap: HeapView, pattern: str) -> NDArray[np.bool_]:
     return np.array([*(bool(fits(name)) for name in heap.type_names), False])
 
 
-@kernel
-def _list_from(references: ReferenceColumns, rows: Longs, found: Longs) -> int:
-    """List references of some rows that hold; returns how many."""
-    start, skipped = references.start, references.skipped
-    some_skipped, used = len(skipped) > 0, 0
-    for row in rows:
-        for ref in range(start[row], start[row + 1]):
-            if not (some_skipped and skipped[ref]):
-                found[used] = ref
-                used += 1
-    return used
-
-
-def references_from(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of `references` of some objects that hold."""
-    if not len(rows):  # as of a query about another runtime: no column is read
-        return np.empty(0, np.int64)
-    start = heap.ref_start
-    found = np.empty(int((start[rows + 1] - start[rows]).sum(dtype=np.int64)), np.int64)
-    return found[: _list_from(heap.references, rows, found)]
-
-
 def edges(
     heap: HeapView, rows: NDArray[np.int64], *, into: bool = False
 ) -> pl.DataFrame:
@@ -180,7 +155,7 @@ def edges(
     if into:
         references = heap.holding(heap.references_to(rows))
     else:
-        references = references_from(heap, rows)
+        references = heap.references_from(rows)
     return pl.DataFrame(
         {
             "source": heap.sources(references),
@@ -244,7 +219,7 @@ def _through(
     heap: HeapView, rows: NDArray[np.int64], field: str
 ) -> dict[int, list[int | None]]:
     """Targets of references through a field that hold, by row of the source."""
-    references = references_from(heap, rows)
+    references = heap.references_from(rows)
     fields = heap.frame("references", references.tolist(), ["field"])["field"]
     chosen = references[(fields == field).fill_null(value=False).to_numpy()]
     found: dict[int, list[int | None]] = {}

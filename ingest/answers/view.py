@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,9 +13,10 @@ from ingest.analysis.distances import (
     UNREACHABLE,
     ReferenceColumns,
 )
+from ingest.analysis.types import listed
 from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import MISSING_TYPE_NAME
-from ingest.system.memory import in_ranges, ranges
+from ingest.system.memory import in_ranges
 from ingest.tables.heap_tables import SLICE_ROWS
 from ingest.tables.stored_heap import starts_of
 
@@ -87,6 +87,18 @@ def _list_into(targets: Ints, bits: Bytes, first: int, end: int, found: Longs) -
         if bits[targets[ref] >> 3] >> (targets[ref] & 7) & 1:
             found[used] = ref
             used += 1
+
+
+@kernel
+def _list_from(start: Starts, skipped: Bools, rows: Longs, found: Longs) -> int:
+    """List references of some rows, but for those that are skipped; return how many."""
+    some_skipped, used = len(skipped) > 0, 0
+    for row in rows:
+        for ref in range(start[row], start[row + 1]):
+            if not (some_skipped and skipped[ref]):
+                found[used] = ref
+                used += 1
+    return used
 
 
 @kernel
@@ -379,6 +391,23 @@ class HeapLookup:
         roots = self.root_object[self.root_holds]
         return ReferenceColumns(self.ref_start, self.ref_target, self.skipped, roots)
 
+    def references_from(
+        self, rows: NDArray[np.int64], *, weak: bool = False
+    ) -> NDArray[np.int64]:
+        """Rows of `references` from some objects.
+
+        Args:
+            rows: The objects.
+            weak: Whether also those that do not hold their target.
+        """
+        if not len(rows):  # as of a query about another runtime: no column is read
+            return np.empty(0, np.int64)
+        start = self.ref_start
+        count = (start[rows + 1] - start[rows]).sum(dtype=np.int64)
+        found = np.empty(int(count), np.int64)
+        skipped = np.empty(0, np.bool_) if weak else self.skipped
+        return found[: _list_from(start, skipped, rows, found)]
+
     def references_to(
         self, rows: Sequence[int] | NDArray[np.int64]
     ) -> NDArray[np.int64]:
@@ -388,18 +417,10 @@ class HeapLookup:
         wanted = np.zeros(self.row_count, np.bool_)
         wanted[np.asarray(rows, np.int64)] = True
         columns, count = (self.ref_target, bits_of(wanted)), len(self.ref_target)
-        counts = in_ranges(
-            partial(_count_into, *columns), 0, count, least=MANY_REFERENCES
-        )
-        given = ranges(0, count, least=MANY_REFERENCES)
-        before = dict(zip(given, accumulate(counts, initial=0), strict=False))
-        found = np.empty(sum(counts), np.int64)
-
-        def fill(first: int, end: int) -> None:
-            _list_into(*columns, first, end, found[before[first, end] :])
-
-        in_ranges(fill, 0, count, least=MANY_REFERENCES)
-        return found
+        return listed(
+            partial(_count_into, *columns), partial(_list_into, *columns),
+            count, np.int64, least=MANY_REFERENCES,
+        )  # fmt: skip
 
     def holding(self, references: NDArray[np.int64]) -> NDArray[np.int64]:
         """Those of some references that hold their target."""
