@@ -412,7 +412,9 @@ class ClassTable:
                 self.links.add(f"<constant {index:,}>", value)
         self.links.close()
         references = number_bytes = 0
-        owner = self._names.get(self._name_ids.get(class_id, 0)) or ""
+        owner = ""
+        if self._renaming is not None:
+            owner = java_name(self._names.get(self._name_ids.get(class_id, 0)) or "")
         for name_id, code, end in values(self._field):
             name = self._field_name(name_id, owner, code)
             is_reference = code < FIRST_PRIMITIVE
@@ -453,7 +455,7 @@ class ClassTable:
         name = self._names.get(name_id) or f"<field {name_id:#x}>"
         if self._renaming is None or name.startswith("<"):
             return name
-        return self._renaming.field_name(java_name(owner), name, code)
+        return self._renaming.field_name(owner, name, code)
 
     def _declare(self, row: int) -> None:
         """Store the slots of the fields that the class itself declares."""

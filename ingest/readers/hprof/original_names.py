@@ -127,16 +127,16 @@ class OriginalNames:
     def class_name(self, name: str) -> str:
         """The original name of a class, or of an array; ``name`` if it kept that."""
         head, brackets, rest = name.partition("[")
-        if head in self._spans:
-            return self._section(head).name + brackets + rest
-        host, lambda_, number = head.partition("$$")
-        if lambda_ and host in self._spans:
-            return self._section(host).name + lambda_ + number + brackets + rest
-        return name
+        if head not in self._spans:  # a lambda has the name of its class before its own
+            head, lambda_, number = head.partition("$$")
+            rest = lambda_ + number + brackets + rest
+        else:
+            rest = brackets + rest
+        return self._section(head).name + rest
 
     def is_renamed(self, name: str) -> bool:
         """Whether the class with that short name had another one."""
-        return name in self._spans and self._section(name).name != name
+        return self._section(name).name != name
 
     def field_name(self, owner: str, name: str, code: int) -> str | None:
         """The original name of a field of the class with a short name.
@@ -150,8 +150,6 @@ class OriginalNames:
             Several, between ``|``, where the mapping does not tell them apart; ``None``
             if it has no such field of that type.
         """
-        if owner not in self._spans:
-            return None
         found = self._section(owner).fields.get(name, ())
         return "|".join(sorted({one for one, of in found if of == code})) or None
 
@@ -164,7 +162,7 @@ class OriginalNames:
             source: The source file that the dump has.
             line: The line that the dump has; 0 or less if there is none.
         """
-        section = self._section(owner) if owner in self._spans else _Section(owner)
+        section = self._section(owner)
         entries = section.methods.get(method, [])
         known = [one for one in entries if 0 < one.first <= line <= one.last]
         if not known:
@@ -180,19 +178,21 @@ class OriginalNames:
         for one in known:
             of, dot, name = one.name.rpartition(".")
             if not dot or "|" in one.name:
-                found.append(
-                    _frame(section.name, one.name, section.file, one.line(line))
-                )
+                of, name, file = section.name, one.name, section.file
             else:
-                short = self._by_original.get(of, of)
-                other = self._section(short) if short in self._spans else _Section(of)
-                found.append(_frame(of, name, other.file, one.line(line)))
+                file = self._section(self._by_original.get(of, of)).file
+            found.append(_frame(of, name, file, one.line(line)))
         return found
 
     def _section(self, short: str) -> _Section:
-        """The section of a class; of several with one short name, all names."""
+        """The section of a class; of several with one short name, all names.
+
+        A class that the mapping does not name has kept its own.
+        """
         found = self._sections.get(short)
         if found is None:
+            if short not in self._spans:
+                return _Section(short)
             spans = self._spans[short]
             found = _Section("|".join(dict.fromkeys(name for name, _, _ in spans)))
             for _, begin, end in spans:
@@ -226,9 +226,8 @@ class OriginalNames:
 
 
 def _frame(owner: str, method: str, file: str, line: int) -> str:
-    return (
-        f"{owner}.{method}({file}:{line})" if line > 0 else f"{owner}.{method}({file})"
-    )
+    place = f"{file}:{line}" if line > 0 else file
+    return f"{owner}.{method}({place})"
 
 
 class Renaming:
