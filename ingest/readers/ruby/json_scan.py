@@ -12,7 +12,7 @@ import numpy as np
 from ingest.arrays.compiled import kernel
 from ingest.heap.values import ValueKind
 from ingest.readers.shared.cut_texts import MARK_UNITS, store_digest, write_mark
-from ingest.readers.shared.text_scan import CLASS
+from ingest.readers.shared.text_scan import CLASS, escaped, hex4
 
 if TYPE_CHECKING:
     from ingest.arrays.compiled import Bytes, Number
@@ -143,18 +143,6 @@ def truth(data: Bytes, at: int, end: int) -> int:
 
 
 @kernel
-def _hex4(data: Bytes, at: int, end: int) -> Number:
-    if at + 4 > end:
-        return -1
-    value: Number = 0
-    for i in range(at, at + 4):
-        if CLASS[data[i]] >= 16:
-            return -1
-        value = value * 16 + np.int64(CLASS[data[i]])
-    return value
-
-
-@kernel
 def _code(data: Bytes, at: int, end: int) -> tuple[Number, int]:
     """The code of a character, and where it ends; what is no UTF-8 is U+FFFD."""
     byte: Number = np.int64(data[at])
@@ -162,19 +150,10 @@ def _code(data: Bytes, at: int, end: int) -> tuple[Number, int]:
     if byte == 0x5C and at + 1 < end:
         byte = np.int64(data[at + 1])
         if byte == 0x75:
-            value = _hex4(data, at + 2, end)
+            value = hex4(data, at + 2) if at + 6 <= end else -1
             return (value, at + 6) if value >= 0 else (0xFFFD, at + 2)
-        if byte == 0x6E:
-            return 0x0A, at + 2
-        if byte == 0x74:
-            return 0x09, at + 2
-        if byte == 0x72:
-            return 0x0D, at + 2
-        if byte == 0x62:
-            return 0x08, at + 2
-        if byte == 0x66:
-            return 0x0C, at + 2
-        return byte, at + 2
+        value = escaped(byte)
+        return (value if value >= 0 else byte), at + 2
     if byte < 0x80:
         return byte, at + 1
     more = 3 if byte >= 0xF0 else 2 if byte >= 0xE0 else 1

@@ -1,4 +1,4 @@
-"""Kernels for line-oriented text: classes of bytes, numbers, irregularities."""
+"""Kernels for text: classes of bytes, numbers, escapes of JSON, irregularities."""
 
 from __future__ import annotations
 
@@ -27,6 +27,36 @@ ENDED, DECIMAL, HEX, NEGATIVE, BAD = range(5)
 
 NOT_RECORDED = -1
 """Instead of a count that a line lacks."""
+
+
+@kernel
+def hex4(data: Bytes, at: int) -> int:
+    """The number of four hexadecimal digits; -1 if they are not digits."""
+    value = 0
+    for i in range(at, at + 4):
+        if CLASS[data[i]] >= 16:
+            return -1
+        value = value * 16 + int(CLASS[data[i]])
+    return value
+
+
+@kernel
+def escaped(letter: int) -> int:
+    """The character that JSON writes as a backslash and a letter; -1 for none.
+
+    Source: RFC 8259, section 7; ``u`` begins a number and is none of these.
+    """
+    if letter in (0x22, 0x5C, 0x2F):
+        return letter
+    if letter == 0x6E:
+        return 0x0A
+    if letter == 0x74:
+        return 0x09
+    if letter == 0x72:
+        return 0x0D
+    if letter == 0x62:
+        return 0x08
+    return 0x0C if letter == 0x66 else -1
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.arrays.compiled import kernel
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
+from ingest.readers.shared.text_scan import escaped, hex4
 
 if TYPE_CHECKING:
     from ingest.arrays.compiled import Bytes, Ids, Ints, Longs
@@ -195,24 +196,6 @@ _KEPT, _UNITS, _FULL = _S.kept, _S.units, _S.is_full
 
 
 @kernel
-def _hex4(data: Bytes, at: int) -> int:
-    """The number of four hexadecimal digits; -1 if they are not digits."""
-    value = 0
-    for i in range(at, at + 4):
-        digit = int(data[i])
-        if _ZERO <= digit <= _NINE:
-            digit -= _ZERO
-        elif 0x61 <= digit <= 0x66:
-            digit -= 0x57
-        elif 0x41 <= digit <= 0x46:
-            digit -= 0x37
-        else:
-            return -1
-        value = value * 16 + digit
-    return value
-
-
-@kernel
 def _utf8(code: int, content: Bytes, at: int) -> int:
     """Write a character, or half of one; return where it ends."""
     if code < 0x80:
@@ -244,25 +227,13 @@ def _escape(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """
     if at + 2 > end:
         return -1, at
-    letter = data[at + 1]
-    code = -2
-    if letter in (_QUOTE, _BACKSLASH, 0x2F):
-        code = int(letter)
-    elif letter == 0x6E:
-        code = 10
-    elif letter == 0x74:
-        code = 9
-    elif letter == 0x72:
-        code = 13
-    elif letter == 0x62:
-        code = 8
-    elif letter == 0x66:
-        code = 12
+    letter = int(data[at + 1])
     if letter != 0x75:
-        return code, at + 2 if code >= 0 else at
+        code = escaped(letter)
+        return (code, at + 2) if code >= 0 else (-2, at)
     if at + 6 > end:
         return -1, at
-    code = _hex4(data, at + 2)
+    code = hex4(data, at + 2)
     if code < 0:
         return -2, at
     at += 6
@@ -270,7 +241,7 @@ def _escape(data: Bytes, at: int, end: int) -> tuple[int, int]:
         if at + 6 > end and (at >= end or data[at] == _BACKSLASH):
             return -1, at - 6
         if at + 6 <= end and data[at] == _BACKSLASH and data[at + 1] == 0x75:
-            low = _hex4(data, at + 2)
+            low = hex4(data, at + 2)
             if 0xDC00 <= low < 0xE000:
                 return 0x10000 + ((code - 0xD800) << 10) + low - 0xDC00, at + 6
     return code, at
