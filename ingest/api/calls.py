@@ -473,7 +473,7 @@ def capture(
             (``http://HOST:PORT/TOKEN=/``) or of an inspector of V8 (``HOST:PORT``).
         output: The file; by default named after the program.
         runtime: By default that of the program; ``dart`` for a URL, and ``node`` for
-            ``HOST:PORT``. Required for a Node.js program named by its process id.
+            ``HOST:PORT``.
         isolate: Dart: an isolate of the group to capture.
         target: Node.js, Chrome: the id of a target, or a part of its title or URL.
         start_inspector: Node.js: have a program without an inspector start one.
