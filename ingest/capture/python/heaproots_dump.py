@@ -1067,7 +1067,13 @@ class _Kind:
             self._add(writer, "base", _array_member(self.array, "base"))
             self._add(writer, "dtype", _array_member(self.array, "dtype"))
             self.texts = _array_name(self.array)
+        self.is_tensor = writer.is_copy and _extends(t, _TENSORS)
+        if self.is_tensor:
+            self._add(writer, "storage", writer.storage_of)
+            self._add(writer, "grad", writer.gradient_of)
         self.outside = _outside(t, self.array)
+        if _extends(t, _STORAGES):
+            self.texts = _device_of
         self.has_locals = self.is_greenlet or (
             t is _Frame or t is _Generator or t is _Coroutine or t is _AsyncGenerator
         )
@@ -1307,6 +1313,10 @@ class _Writer:
         self._program_names, self._around, self._greenlets = set(), {}, set()
         self.objects = self.references = 0
         self._own = _own_count()
+        silent = _of_module("torch._C", "DisableTorchFunctionSubclass")
+        if is_copy and silent is not None:  # no class of the program answers for it
+            self._silent = silent()
+            _in_mro(silent, "__enter__")(self._silent)
 
     def name(self, text):
         number = self._names.get(text)
@@ -1337,6 +1347,32 @@ class _Writer:
                         self._put(found)
                     return list(filter(_is_text, list(found)))
         return []
+
+    def storage_of(self, tensor):
+        """The storage of a tensor, for which PyTorch makes an object; only in a copy.
+
+        Tensors that share a storage have one object.
+        """
+        get = _of_torch("TensorBase", "untyped_storage")
+        return self._made(_value_or_missing(get, tensor))  # a sparse one has none
+
+    def gradient_of(self, tensor):
+        """The gradient of a tensor; only in a copy. Others than leaves have none."""
+        if not _of_torch("TensorBase", "is_leaf")(tensor):
+            return _missing
+        get = _of_torch("TensorBase", "grad")
+        return self._made(_value_or_missing(get, tensor))
+
+    def _made(self, o):
+        """An object that the collector may not have listed, for it was just made.
+
+        PyTorch keeps it as long as the tensor.
+        """
+        if o is None or o is _missing:
+            return _missing
+        if self.see(id(o)):
+            self._put(o)
+        return o
 
     def names_around(self, t):
         """Attribute names in a class's module and in running code, set from outside.
@@ -1690,7 +1726,8 @@ class _Writer:
         else:
             lists = list(map(_referents, part))
         columns, names = self._columns(kind, part), list(kind.names)
-        if kind.array is not None:  # the collector is told nothing of them
+        if kind.array is not None or kind.is_tensor:
+            # The collector is told nothing of them.
             told = zip(*columns[:2])
             lists = [
                 found + [o for o in more if o is not _missing]
@@ -1871,12 +1908,10 @@ class _Writer:
                 arguments = (get, part)
             try:
                 column = list(map(*arguments))
-            except (AttributeError, ValueError):
+            except Exception:  # one that has none, or a half-made object
                 column = [_value_or_missing(*one) for one in zip(
                     repeat(arguments[0]), *arguments[1:]
                 )]  # fmt: skip
-            except Exception:  # a half-made object
-                column = [_missing] * len(part)
             columns.append(column)
         return columns
 
@@ -2019,11 +2054,48 @@ def _outside(t, array):
             return 0 if is_own or not is_of_c else int(size(o))
 
         return data
+    if _extends(t, _STORAGES):
+        return _storage_bytes
     for k in _mro_of(t) or ():
         if _type_name(k) == "mmap.mmap":
             length = _dict_of(k).get("__len__")
             return length if type(length) is _Slot else None
     return None
+
+
+_TENSORS, _STORAGES = "torch._C.TensorBase", "torch._C.StorageBase"
+
+
+def _extends(t, name):
+    """Whether a type is or extends one in C that is named so; older ones have a bar."""
+    return any(
+        not _flags_of(k) & _HEAP_TYPE and _type_name(k).replace("._T", ".T") == name
+        for k in _mro_of(t) or ()
+    )
+
+
+def _of_torch(class_name, name):
+    """A method or attribute in C of a class of PyTorch, unbound; or `None`."""
+    found = _of_module("torch._C", class_name)
+    if found is None and class_name == "TensorBase":
+        found = _of_module("torch._C", "_TensorBase")
+    found = _in_mro(found, name) if isinstance(found, type) else None
+    if type(found) is _GetSet:
+        return found.__get__
+    return found if type(found) is _MethodDescriptor else None
+
+
+def _device_of(storage):
+    return str(_of_torch("StorageBase", "device")(storage))
+
+
+def _storage_bytes(storage):
+    """What a storage has of its own: none of memory that it shares, as numpy's."""
+    if not _of_torch("StorageBase", "resizable")(storage):
+        return 0
+    if _device_of(storage) == "meta":
+        return 0
+    return int(_of_torch("StorageBase", "nbytes")(storage))
 
 
 def _text_or_none(text, o):

@@ -14,6 +14,7 @@ entries are the attributes, as from CPython 3.11 on, where most objects have no 
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +45,9 @@ from ingest.runtimes import CPYTHON
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.graph import HeapGraph
@@ -62,7 +65,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     type_names = recorded.declared.type_names
     history, outside = _history(recorded), _outside(recorded)
     values, objects, table = _joined(recorded, counter)
-    told_bytes = int(objects.size_bytes.sum()) + int(outside[1].sum())
+    told_bytes = int(objects.size_bytes.sum()) + _on_host(*outside[1:])
     is_held, is_lost = _unexplained(recorded, objects, table)
     fields = Fields(recorded.declared.names)
     roots = PythonRoots(fields)
@@ -226,27 +229,48 @@ def _history(recorded: Recorded) -> History | None:
     return History((), allocations)
 
 
-_MAPPED, _DATA = range(2)
-_OUTSIDE_NAMES = ("mapped memory", "data of an array")
+_STORAGE = "torch.storage.UntypedStorage"
+_DEVICE_LENGTH = 32
+_TENSORS, _ON_CPU = "tensors on ", "tensors on cpu"
 
 
-def _outside(recorded: Recorded) -> tuple[Ids, Longs, Ints]:
-    """Objects with memory outside the heap: ids, bytes, and rows of its names."""
+def _outside(recorded: Recorded) -> tuple[Ids, Longs, list[str]]:
+    """Objects with memory outside the heap: ids, bytes, and what that is."""
     ids, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
-    kinds: list[int] = []
+    names: list[str] = []
     for chunk in recorded.chunks:
         if chunk.outside_bytes is None:
             continue
         there = chunk.outside_bytes > 0
         ids.append(chunk.id[there])
         sizes.append(chunk.outside_bytes[there])
-        is_map = recorded.declared.type_names[chunk.type_number] == "mmap.mmap"
-        kinds += [_MAPPED if is_map else _DATA] * int(there.sum())
-    return np.concatenate(ids), np.concatenate(sizes), np.array(kinds, np.int32)
+        kind = recorded.declared.type_names[chunk.type_number]
+        if kind == _STORAGE and chunk.texts is not None:
+            devices = compress(_texts(*chunk.texts), there)
+            names += [_TENSORS + device[:_DEVICE_LENGTH] for device in devices]
+        else:
+            what = "mapped memory" if kind == "mmap.mmap" else "data of an array"
+            names += [what] * int(there.sum())
+    return np.concatenate(ids), np.concatenate(sizes), names
+
+
+def _on_host(sizes: Longs, names: list[str]) -> int:
+    """Bytes of that memory that are not those of a device."""
+    on_device = [name.startswith(_TENSORS) and name != _ON_CPU for name in names]
+    return int(sizes[~np.array(on_device, bool)].sum())
+
+
+def _texts(sizes: NDArray[np.uint32], joined: bytes) -> Iterator[str]:
+    """The texts of a chunk; those that are absent are empty."""
+    at = 0
+    for size in sizes.tolist():
+        end = at if size == NEVER else at + size
+        yield joined[at:end].decode("utf-8", "replace")
+        at = end
 
 
 def _external(
-    heap: HeapResolver, ids: Ids, sizes: Longs, kind: Ints
+    heap: HeapResolver, ids: Ids, sizes: Longs, names: list[str]
 ) -> ExternalMemory | None:
     """This memory by object; ``None`` if there is none."""
     rows = heap.find(ids)
@@ -254,9 +278,12 @@ def _external(
     first = first[rows[first] >= 0]
     if not len(first):
         return None
-    names = _OUTSIDE_NAMES
+    known, kind = np.unique(np.array(names, object)[first], return_inverse=True)
     return ExternalMemory(
-        rows[first].astype(np.int32), sizes[first], kind[first], names
+        rows[first].astype(np.int32),
+        sizes[first],
+        kind.astype(np.int32),
+        tuple(known.tolist()),
     )
 
 

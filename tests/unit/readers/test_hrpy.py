@@ -186,6 +186,22 @@ def test_memory_outside_of_the_heap_has_its_objects() -> None:
     assert graph.external_bytes == 4175
 
 
+def test_memory_of_tensors_is_named_by_its_device() -> None:
+    heap = program()
+    devices = texts_of(["cpu", None, "cuda:0"]) + struct.pack("<3Q", 8, 16, 32)
+    heap.chunk(
+        "torch.storage.UntypedStorage", [0x800, 0x810, 0x820],
+        flags=Flag.TEXTS | Flag.OUTSIDE, values=devices,
+    )  # fmt: skip
+    external = graph_of(heap).external
+
+    assert external is not None
+    names = [external.names[at] for at in external.name_index]
+    assert list(zip(external.size_bytes.tolist(), names, strict=True)) == [
+        (8, "tensors on cpu"), (16, "tensors on "), (32, "tensors on cuda:0"),
+    ]  # fmt: skip
+
+
 def test_objects_have_the_sites_where_they_were_made() -> None:
     heap = program()
     heap.records.append(facts(b"SITE", [["a.py:3", "b.py:9"], ["a.py:7"]]))
