@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ingest.api.reading import ReadingOptions, keepers_for, read_options
 from ingest.dumps import Opener
@@ -16,11 +16,8 @@ from ingest.progress import silent
 if TYPE_CHECKING:
     import polars as pl
 
-    from ingest.capture.cpython import PythonCapture
-    from ingest.capture.dart import DartCapture
-    from ingest.capture.dotnet import DotnetCapture
-    from ingest.capture.javascript import JavaScriptCapture
-    from ingest.capture.jvm import JvmCapture
+    from ingest.capture import Captured
+    from ingest.capture.capturers import CaptureOptions
     from ingest.compare.changes import Comparison
     from ingest.compare.dimensions import Dimension
     from ingest.compare.dumps import ComparedDump
@@ -453,19 +450,11 @@ def capture(
     output: str | Path | None = None,
     *,
     runtime: Literal["chrome", "dart", "dotnet", "jvm", "node", "python"] | None = None,
-    isolate: str | None = None,
-    target: str | None = None,
-    start_inspector: bool = False,
-    track_s: float | None = None,
-    buffer_mib: int | None = None,
-    all_objects: bool = False,
-    gzip: bool = False,
-    mode: Literal["auto", "fork", "stop"] | None = None,
-    values: bool = True,
     force: bool = False,
     timeout_s: float | None = None,
     progress: Progress = silent,
-) -> DartCapture | DotnetCapture | JavaScriptCapture | JvmCapture | PythonCapture:
+    **options: Unpack[CaptureOptions],
+) -> Captured:
     """Capture a heap dump of a running program.
 
     Args:
@@ -474,55 +463,33 @@ def capture(
         output: The file; by default named after the program.
         runtime: By default that of the program; ``dart`` for a URL, and ``node`` for
             ``HOST:PORT``.
-        isolate: Dart: an isolate of the group to capture.
-        target: Node.js, Chrome: the id of a target, or a part of its title or URL.
-        start_inspector: Node.js: have a program without an inspector start one.
-        track_s: .NET: two dumps, and all collections in the so many seconds between.
-        buffer_mib: .NET: size of the buffer in the program.
-        all_objects: JVM: also unreachable objects.
-        gzip: JVM: have the file compressed; implied by ``.gz``.
-        mode: CPython: whether a copy of the program writes (``fork``), or the program
-            itself (``stop``); ``auto`` copies if there is memory for it.
-        values: CPython: whether to write the values of texts and numbers.
         force: Overwrite the file.
         timeout_s: Seconds to wait for a response.
         progress: Called with stage, units done, and their number or ``None``.
+        options: Options of the runtime; see `CaptureOptions`.
 
     Returns:
         What was captured: ``path``, ``byte_count``, ``sha256`` and more.
 
     Raises:
         CaptureError: there is no such program, or it sent no complete dump.
-        BadParameter: an option is for another runtime.
+        BadParameter: an option is unknown, or for another runtime.
     """
     from ingest.capture import TIMEOUT_S
     from ingest.capture.capturers import CAPTURERS, capturer_of
 
     wanted, path = str(program), None if output is None else Path(output)
     chosen = CAPTURERS[runtime] if runtime else capturer_of(wanted)
-    options = {
-        "isolate": isolate,
-        "target": target,
-        "start_inspector": start_inspector or None,
-        "track_s": track_s,
-        "buffer_mib": buffer_mib,
-        "all_objects": all_objects or None,
-        "gzip": gzip or None,
-        "mode": mode,
-        "values": None if values else False,
-    }
-    given = {name: value for name, value in options.items() if value is not None}
-    for option in given.keys() - set(chosen.options):
+    for option in options.keys() - set(chosen.options):
         owners = [one.name for one in CAPTURERS.values() if option in one.options]
+        if not owners:
+            raise BadParameter(f"no capture has an option {option}")
         raise BadParameter(
             f"{option} is for {' and '.join(owners)}, and this is {chosen.name}"
         )
     if chosen.name == "chrome" and wanted.isdigit():
         raise BadParameter(f"name the host too: 127.0.0.1:{wanted}")
     timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
-    return cast(
-        "DartCapture | DotnetCapture | JavaScriptCapture | JvmCapture | PythonCapture",
-        chosen.capture(
-            wanted, path, **given, force=force, timeout_s=timeout_s, progress=progress
-        ),
+    return chosen.capture(
+        wanted, path, **options, force=force, timeout_s=timeout_s, progress=progress
     )

@@ -4,6 +4,14 @@ A capture does not harm the program, and never leaves an incomplete file: what w
 written is read to its end before it gets its name, see `ingest.capture.completeness`.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 TIMEOUT_S = 60.0
 """Seconds to wait for a response of the program."""
 
@@ -15,3 +23,18 @@ WHOLE_S = 600.0
 
 QUIET_S = 60.0
 """Seconds within which something must arrive during a capture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A heap dump of a running program, whole.
+
+    Attributes:
+        path: The file.
+        byte_count: Its size.
+        sha256: Its digest.
+    """
+
+    path: Path
+    byte_count: int
+    sha256: str

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ingest.capture import node_processes
 from ingest.capture.dotnet_processes import DOTNET
@@ -21,7 +21,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from ingest.capture import Captured
     from ingest.capture.processes import Finder, RunningProgram
+
+
+class CaptureOptions(TypedDict, total=False):
+    """Options of captures, each for some runtimes; see `Capturer.options`.
+
+    Attributes:
+        isolate: Dart: an isolate of the group to capture.
+        target: Node.js, Chrome: the id of a target, or a part of its title or URL.
+        start_inspector: Node.js: have a program without an inspector start one.
+        track_s: .NET: two dumps, and all collections in the so many seconds between.
+        buffer_mib: .NET: size of the buffer in the program.
+        all_objects: JVM: also unreachable objects.
+        gzip: JVM: have the file compressed; implied by ``.gz``.
+        mode: CPython: whether a copy of the program writes (``fork``), or the program
+            itself (``stop``); ``auto`` copies if there is memory for it.
+        values: CPython: whether to write the values of texts and numbers.
+    """
+
+    isolate: str | None
+    target: str | None
+    start_inspector: bool
+    track_s: float | None
+    buffer_mib: int
+    all_objects: bool
+    gzip: bool
+    mode: Literal["auto", "fork", "stop"]
+    values: bool
 
 
 def _is_never(text: str) -> bool:
@@ -52,14 +80,15 @@ class Capturer:
     finder: Finder | None = None
     is_address: Callable[[str], bool] = _is_never
 
-    def capture(self, wanted: str, output: Path | None, **options: Any) -> Any:  # noqa: ANN401
+    def capture(self, wanted: str, output: Path | None, **options: Any) -> Captured:  # noqa: ANN401
         """Capture a program; see `module`.
 
         Raises:
             CaptureError: there is none, or it sends no complete dump.
         """
         found = import_module(f"ingest.capture.{self.module}")
-        return found.capture(wanted, output, **options)
+        taken: Captured = found.capture(wanted, output, **options)
+        return taken
 
     def running(self) -> list[RunningProgram]:
         """Its programs that run."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.capture import QUIET_S, WHOLE_S
+from ingest.capture import QUIET_S, WHOLE_S, Captured
 from ingest.capture.completeness import check_captured
 from ingest.capture.elf import PROC
 from ingest.capture.injection import (
@@ -66,13 +66,10 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True)
-class PythonCapture:
+class PythonCapture(Captured):
     """A finished capture.
 
     Attributes:
-        path: The file.
-        byte_count: Its size.
-        sha256: Its digest.
         pid: Process id of the program.
         name: Name of the program.
         mode: ``fork`` or ``stop``.
@@ -84,9 +81,6 @@ class PythonCapture:
             main one is in the dump; 0 if it does not tell.
     """
 
-    path: Path
-    byte_count: int
-    sha256: str
     pid: int
     name: str
     mode: str

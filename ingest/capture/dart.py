@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
-from ingest.capture import TIMEOUT_S
+from ingest.capture import TIMEOUT_S, Captured
 from ingest.capture.completeness import check_captured
 from ingest.capture.processes import safe_name
 from ingest.capture.vm_service import connected, short
@@ -33,21 +33,15 @@ _LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class DartCapture:
+class DartCapture(Captured):
     """A captured snapshot.
 
     Attributes:
-        path: The file.
-        byte_count: Its size.
-        sha256: Its digest.
         isolates: All isolates whose heap it contains; the first was asked for it.
         vm_version: As reported by the VM.
         protocol: Version of the VM service protocol.
     """
 
-    path: Path
-    byte_count: int
-    sha256: str
     isolates: tuple[Isolate, ...]
     vm_version: str
     protocol: str

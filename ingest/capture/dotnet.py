@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.capture import TIMEOUT_S
+from ingest.capture import TIMEOUT_S, Captured
 from ingest.capture.completeness import check_captured
 from ingest.capture.dotnet_ipc import Port, Provider, session
 from ingest.capture.dotnet_processes import DOTNET
@@ -57,13 +57,10 @@ _FORGET_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class DotnetCapture:
+class DotnetCapture(Captured):
     """A finished capture.
 
     Attributes:
-        path: The file.
-        byte_count: Its size.
-        sha256: Its digest.
         pid: Process id of the program.
         name: Name of the program.
         object_counts: Objects of each heap dump in the file.
@@ -74,9 +71,6 @@ class DotnetCapture:
         nameless_count: Types of objects without one.
     """
 
-    path: Path
-    byte_count: int
-    sha256: str
     pid: int
     name: str
     object_counts: tuple[int, ...]

@@ -211,7 +211,8 @@ def injected(pid: int) -> Injection:
     _map(pid, mmap, place + _CODE_BYTES, _DATA_BYTES, _READ_WRITE, restorer)
     lock = _lock_of(pid, known.get(_RUNTIME))
     is_swapped = bool(lock) and _version(pid, known) < _NO_LONGER_WAITS
-    write_memory(pid, place, _code(known, place, lock, is_swapped=is_swapped))
+    at = {name: one.start for name, one in known.items()}
+    write_memory(pid, place, _Code(at, place, lock, is_swapped).assembled())
     return Injection(pid, place, restorer, known)
 
 
@@ -238,131 +239,165 @@ def _version(pid: int, known: Mapping[str, Function]) -> int:
     return int.from_bytes(read_memory(pid, known[_VERSION].start, 8), "little")
 
 
-def _code(
-    known: Mapping[str, Function],
-    place: int,
-    lock: Sequence[tuple[int, int]],
-    *,
-    is_swapped: bool,
-) -> bytes:
+@dataclass(frozen=True, slots=True)
+class _Code:
     """The machine code; the same for each capture of one process.
 
-    Args:
-        known: Functions of the process.
+    Attributes:
+        at: Addresses of functions of the process.
         place: Where the code is to be.
         lock: What the interpreter's lock is where nobody waits for it.
         is_swapped: Whether the copy says that the lock is free and takes it. Before
             CPython 3.12, who is asked for the lock and releases it waits until another
             thread has had it, of which the copy has none.
     """
-    at = {name: one.start for name, one in known.items()}
-    data = place + _CODE_BYTES
-    release = FunctionCall(at["PyGILState_Release"], (KEPT,))
-    ensure = FunctionCall(at["PyGILState_Ensure"], keep=KEPT)
-    # A signal that the thread got would not wake the main one, which runs the handlers
-    # of Python.
-    begin: list[Step] = [
-        FunctionCall(at["pthread_sigmask"], (_SET_MASK, place + _MASK_AT, 0)),
-        ensure,
-        Load(data + _IS_ASKED),
-        If(is_zero=True, steps=(release, Return())),
-        StoreValue(data + _IS_ASKED, 0),
-    ]
-    run = (
-        FunctionCall(at["PyDict_New"], keep=KEPT_TOO),
-        FunctionCall(
-            at["PyRun_StringFlags"],
-            (data + _TEXT, _FILE_INPUT, KEPT_TOO, KEPT_TOO, 0),
-        ),
-    )
-    trim: list[Step] = [FunctionCall(at[_TRIM], (0,))] if _TRIM in at else []
-    # Both also take back that others wait for the lock.
-    again: tuple[Step, ...] = (release, ensure)
-    if is_swapped:
-        again = (
-            FunctionCall(at["PyThreadState_Swap"], (0,), keep=KEPT),
-            StoreValue(lock[0][0] + _IS_LOCKED_AT - _LOCK_AT, 0),
-            FunctionCall(at["PyEval_RestoreThread"], (KEPT,)),
+
+    at: Mapping[str, int]
+    place: int
+    lock: Sequence[tuple[int, int]]
+    is_swapped: bool
+
+    def assembled(self) -> bytes:
+        """All functions and data, each where it is looked for."""
+        parts = [
+            (begin, machine().function(steps))
+            for begin, steps in self._functions().items()
+        ]
+        every = (1 << 8 * _SIGNAL_SET_BYTES) - 1
+        masks = {_MASK_AT: every, _ALARM_MASK_AT: every ^ 1 << _ALARM - 1}
+        for begin, mask in masks.items():
+            parts.append((begin, mask.to_bytes(_SIGNAL_SET_BYTES, "little")))
+        parts.append((_MAGIC_AT, _MAGIC))
+        code = b""
+        for begin, part in sorted(parts):
+            assert len(code) <= begin
+            code = code.ljust(begin, b"\0") + part
+        return code
+
+    @property
+    def _data(self) -> int:
+        return self.place + _CODE_BYTES
+
+    def _functions(self) -> dict[int, list[Step]]:
+        """The steps of each function, by its offset."""
+        thread, last = Load(self._data + _THREAD), SystemCall("sched_yield")
+        let_go = (thread, FunctionCall(self.at["pthread_detach"], (RESULT,)))
+        await_end = (thread, FunctionCall(self.at["pthread_join"], (RESULT, 0)))
+        detached = If(is_zero=True, steps=let_go)
+        made = {_THREADS["fork"]: self._fork(), _THREADS["stop"]: self._stop()}
+        for mode, function in _THREADS.items():
+            made[_STARTS[mode]] = [self._make(function), detached, last]
+            pending = (self.place + _PENDING[mode], 0)
+            made[_ADDS[mode]] = [
+                FunctionCall(self.at["Py_AddPendingCall"], pending), last,
+            ]  # fmt: skip
+        made[_PENDING["fork"]] = [self._make(_THREADS["fork"]), detached]
+        made[_PENDING["stop"]] = [
+            FunctionCall(self.at["PyEval_SaveThread"], keep=KEPT),
+            self._make(_THREADS["stop"]),
+            If(is_zero=True, steps=await_end),
+            FunctionCall(self.at["PyEval_RestoreThread"], (KEPT,)),
+        ]
+        made[_TRIMMING] = self._trim()
+        made[_TRIM_START] = [self._make(_TRIMMING), detached, last]
+        return made
+
+    def _make(self, function: int) -> FunctionCall:
+        """Make a thread that runs the function at an offset."""
+        arguments = (self._data + _THREAD, 0, self.place + function, 0)
+        return FunctionCall(self.at["pthread_create"], arguments)
+
+    def _trim(self) -> list[Step]:
+        return [FunctionCall(self.at[_TRIM], (0,))] if _TRIM in self.at else []
+
+    def _release(self) -> FunctionCall:
+        return FunctionCall(self.at["PyGILState_Release"], (KEPT,))
+
+    def _ensure(self) -> FunctionCall:
+        return FunctionCall(self.at["PyGILState_Ensure"], keep=KEPT)
+
+    def _begin(self) -> list[Step]:
+        """Take the interpreter's lock, and return if nothing is asked any more."""
+        # A signal that the thread got would not wake the main one, which runs the
+        # handlers of Python.
+        mask = (_SET_MASK, self.place + _MASK_AT, 0)
+        return [
+            FunctionCall(self.at["pthread_sigmask"], mask),
+            self._ensure(),
+            Load(self._data + _IS_ASKED),
+            If(is_zero=True, steps=(self._release(), Return())),
+            StoreValue(self._data + _IS_ASKED, 0),
+        ]
+
+    def _run(self) -> tuple[Step, ...]:
+        """Run the text in a namespace of its own."""
+        text = (self._data + _TEXT, _FILE_INPUT, KEPT_TOO, KEPT_TOO, 0)
+        return (
+            FunctionCall(self.at["PyDict_New"], keep=KEPT_TOO),
+            FunctionCall(self.at["PyRun_StringFlags"], text),
         )
-    allocated: tuple[Step, ...] = ()
-    if _ALLOCATED in at:
-        allocated = (FunctionCall(at[_ALLOCATED], returned_at=data + _MALLOC),)
-    copy: tuple[Step, ...] = (
-        FunctionCall(at["signal"], (_ALARM, 0)),
-        FunctionCall(at["alarm"], (_BEGIN_S,)),
-        FunctionCall(at["pthread_sigmask"], (_SET_MASK, place + _ALARM_MASK_AT, 0)),
-        *(StoreValue(address, value) for address, value in lock),
-        SystemCall("close_range", (0, _ALL_FILES, 0)),
-        *again,
-        *allocated,
-        *run,
-        FunctionCall(at["_exit"], (1,)),
-    )
-    between: tuple[Step, ...] = (
-        SystemCall("prctl", (_DEATH_SIGNAL, _KILL)),
-        FunctionCall(at["fork"], keep=KEPT_TOO),
-        If(is_zero=True, steps=copy),
-        StoreValue(data + _COPY),
-        FunctionCall(at["clock_gettime"], (_MONOTONIC, data + _COPIED)),
-        release,
-        SystemCall("wait4", (KEPT_TOO, 0, 0, 0)),
-        SystemCall("exit_group", (0,)),
-    )
-    fork = [
-        *begin,
-        FunctionCall(at["clock_gettime"], (_MONOTONIC, data + _BEGAN)),
-        SystemCall("clone", (_SHARED_MEMORY, 0, 0, 0, 0)),
-        If(is_zero=True, steps=between),
-        If(
-            is_zero=False,
-            steps=(StoreValue(data + _COPY, _NO_PROCESS), release, Return()),
-        ),
-        SystemCall("wait4", (RESULT, 0, _ANY_CHILD, 0)),
-    ]
-    stop = [
-        *begin,
-        *run,
-        FunctionCall(at["PyErr_Clear"]),
-        FunctionCall(at["Py_DecRef"], (KEPT_TOO,)),
-        release,
-        *trim,
-    ]
 
-    def make(function: int) -> FunctionCall:
-        arguments = (data + _THREAD, 0, place + function, 0)
-        return FunctionCall(at["pthread_create"], arguments)
+    def _stop(self) -> list[Step]:
+        """What a thread does in which the program itself writes."""
+        return [
+            *self._begin(),
+            *self._run(),
+            FunctionCall(self.at["PyErr_Clear"]),
+            FunctionCall(self.at["Py_DecRef"], (KEPT_TOO,)),
+            self._release(),
+            *self._trim(),
+        ]
 
-    thread, last = Load(data + _THREAD), SystemCall("sched_yield")
-    let_go = (thread, FunctionCall(at["pthread_detach"], (RESULT,)))
-    await_end = (thread, FunctionCall(at["pthread_join"], (RESULT, 0)))
-    made: dict[int, list[Step]] = {_THREADS["fork"]: fork, _THREADS["stop"]: stop}
-    for mode, function in _THREADS.items():
-        create = make(function)
-        made[_STARTS[mode]] = [create, If(is_zero=True, steps=let_go), last]
-        pending = (place + _PENDING[mode], 0)
-        made[_ADDS[mode]] = [FunctionCall(at["Py_AddPendingCall"], pending), last]
-    made[_PENDING["fork"]] = [
-        make(_THREADS["fork"]), If(is_zero=True, steps=let_go),
-    ]  # fmt: skip
-    made[_PENDING["stop"]] = [
-        FunctionCall(at["PyEval_SaveThread"], keep=KEPT),
-        make(_THREADS["stop"]),
-        If(is_zero=True, steps=await_end),
-        FunctionCall(at["PyEval_RestoreThread"], (KEPT,)),
-    ]
-    made[_TRIMMING] = trim
-    made[_TRIM_START] = [make(_TRIMMING), If(is_zero=True, steps=let_go), last]
-    parts = [(begin, machine().function(steps)) for begin, steps in made.items()]
-    all_signals = (1 << 8 * _SIGNAL_SET_BYTES) - 1
-    masks = {_MASK_AT: all_signals, _ALARM_MASK_AT: all_signals ^ 1 << _ALARM - 1}
-    for place_of_mask, mask in masks.items():
-        parts.append((place_of_mask, mask.to_bytes(_SIGNAL_SET_BYTES, "little")))
-    parts.append((_MAGIC_AT, _MAGIC))
-    code = b""
-    for begins, part in sorted(parts):
-        assert len(code) <= begins
-        code = code.ljust(begins, b"\0") + part
-    return code
+    def _fork(self) -> list[Step]:
+        """What a thread does that makes a copy, by a process between that ends."""
+        began = (_MONOTONIC, self._data + _BEGAN)
+        copied = (_MONOTONIC, self._data + _COPIED)
+        between: tuple[Step, ...] = (
+            SystemCall("prctl", (_DEATH_SIGNAL, _KILL)),
+            FunctionCall(self.at["fork"], keep=KEPT_TOO),
+            If(is_zero=True, steps=self._copy()),
+            StoreValue(self._data + _COPY),
+            FunctionCall(self.at["clock_gettime"], copied),
+            self._release(),
+            SystemCall("wait4", (KEPT_TOO, 0, 0, 0)),
+            SystemCall("exit_group", (0,)),
+        )
+        no_process = StoreValue(self._data + _COPY, _NO_PROCESS)
+        return [
+            *self._begin(),
+            FunctionCall(self.at["clock_gettime"], began),
+            SystemCall("clone", (_SHARED_MEMORY, 0, 0, 0, 0)),
+            If(is_zero=True, steps=between),
+            If(is_zero=False, steps=(no_process, self._release(), Return())),
+            SystemCall("wait4", (RESULT, 0, _ANY_CHILD, 0)),
+        ]
+
+    def _copy(self) -> tuple[Step, ...]:
+        """What the copy does."""
+        # Both also take back that others wait for the lock.
+        again: tuple[Step, ...] = (self._release(), self._ensure())
+        if self.is_swapped:
+            again = (
+                FunctionCall(self.at["PyThreadState_Swap"], (0,), keep=KEPT),
+                StoreValue(self.lock[0][0] + _IS_LOCKED_AT - _LOCK_AT, 0),
+                FunctionCall(self.at["PyEval_RestoreThread"], (KEPT,)),
+            )
+        allocated: tuple[Step, ...] = ()
+        if _ALLOCATED in self.at:
+            told = self._data + _MALLOC
+            allocated = (FunctionCall(self.at[_ALLOCATED], returned_at=told),)
+        mask = (_SET_MASK, self.place + _ALARM_MASK_AT, 0)
+        return (
+            FunctionCall(self.at["signal"], (_ALARM, 0)),
+            FunctionCall(self.at["alarm"], (_BEGIN_S,)),
+            FunctionCall(self.at["pthread_sigmask"], mask),
+            *(StoreValue(address, value) for address, value in self.lock),
+            SystemCall("close_range", (0, _ALL_FILES, 0)),
+            *again,
+            *allocated,
+            *self._run(),
+            FunctionCall(self.at["_exit"], (1,)),
+        )
 
 
 def _lock_of(pid: int, runtime: Function | None) -> list[tuple[int, int]]:

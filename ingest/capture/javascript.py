@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ingest.capture import EVERY_S, QUIET_S, WHOLE_S
+from ingest.capture import EVERY_S, QUIET_S, WHOLE_S, Captured
 from ingest.capture.completeness import check_captured
 from ingest.capture.inspector import (
     InspectorAddress,
@@ -61,24 +61,29 @@ _INTERNAL = ("devtools://", "chrome-extension://")
 
 
 @dataclass(frozen=True, slots=True)
-class JavaScriptCapture:
+class JavaScriptCapture(Captured):
     """A captured snapshot.
 
     Attributes:
-        path: The file.
-        byte_count: Its size.
-        sha256: Its digest.
         target: What was captured.
         place: Where its inspector listens.
         duration_s: How long it took.
     """
 
-    path: Path
-    byte_count: int
-    sha256: str
     target: InspectedTarget
     place: InspectorAddress
     duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """How many snapshots are taken over one connection, and how far apart."""
+
+    count: int = 1
+    every_s: float = EVERY_S
+
+
+_ONE = Series()
 
 
 def capture(
@@ -108,8 +113,7 @@ def captures(
     address: str,
     output: Path | None = None,
     *,
-    count: int = 1,
-    every_s: float = EVERY_S,
+    series: Series = _ONE,
     target: str | None = None,
     start_inspector: bool = False,
     force: bool = False,
@@ -124,8 +128,7 @@ def captures(
         address: ``HOST:PORT`` of an inspector, or the process id of a Node program.
         output: The file; by default the target's title with ``.heapsnapshot``. Of
             several, each has its number behind the name.
-        count: How many.
-        every_s: How long to wait between two.
+        series: How many, and how far apart.
         target: Id, or part of the title or URL, of a target; optional if there is one.
         start_inspector: Have a Node program that has no inspector start one.
         force: Overwrite the file, and capture where memory may be too little.
@@ -141,7 +144,7 @@ def captures(
         IngestError: a file cannot be written.
     """
     if output is not None:
-        for path in _numbered(output, count):
+        for path in _numbered(output, series.count):
             check_writable(path, force=force)
     if address.isascii() and address.isdigit():
         pid: int | None = int(address)
@@ -153,11 +156,11 @@ def captures(
         pid = _listener(place)
     answers_s = min(timeout_s, QUIET_S)
     chosen = choose(targets(place, answers_s), target, place)
-    paths = _numbered(output or Path(file_name(chosen)), count)
+    paths = _numbered(output or Path(file_name(chosen)), series.count)
     with inspecting(place, chosen, timeout_s) as session:
         for number, path in enumerate(paths):
             if number:
-                _wait(every_s, progress)
+                _wait(series.every_s, progress)
             if pid is not None and not force:
                 _check_room(session, chosen, pid)
             began = time.monotonic()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.capture import TIMEOUT_S
+from ingest.capture import TIMEOUT_S, Captured
 from ingest.capture.completeness import check_captured
 from ingest.capture.jvm_attach import effective_id, execute, temporary_folder
 from ingest.capture.jvm_processes import JVM
@@ -46,13 +46,10 @@ INNER = Path("/tmp")
 
 
 @dataclass(frozen=True, slots=True)
-class JvmCapture:
+class JvmCapture(Captured):
     """A finished capture.
 
     Attributes:
-        path: The file.
-        byte_count: Its size.
-        sha256: Its digest.
         pid: Of the program.
         name: Of the program.
         vm_version: As the JVM prints it; empty if it does not.
@@ -60,9 +57,6 @@ class JvmCapture:
         duration_s: How long the JVM took, its garbage collection included.
     """
 
-    path: Path
-    byte_count: int
-    sha256: str
     pid: int
     name: str
     vm_version: str

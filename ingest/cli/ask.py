@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,27 @@ if TYPE_CHECKING:
     from ingest.queries.library import Query, Value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What of a query is printed, and how."""
+
+    form: Format = OutputFormat.TABLE
+    as_json: AsJson = False
+    show: Annotated[
+        bool,
+        typer.Option(
+            "--show",
+            help="Print the query with its parameter values, to save it to a file and "
+            "edit it.",
+        ),
+    ] = False
+
+    @property
+    def chosen_form(self) -> OutputFormat:
+        """The form, of which ``--json`` is one."""
+        return OutputFormat.JSON if self.as_json else self.form
+
+
 def query(
     *,
     name: QueryName,
@@ -43,16 +65,7 @@ def query(
     dump: DumpName = None,
     in_file: InFile = None,
     source: AnsweredFrom = None,
-    form: Format = OutputFormat.TABLE,
-    as_json: AsJson = False,
-    show: Annotated[
-        bool,
-        typer.Option(
-            "--show",
-            help="Print the query with its parameter values, to save it to a file and "
-            "edit it.",
-        ),
-    ] = False,
+    answer: Answer,
     reading: Reading,
     connection: Connection,
 ) -> None:
@@ -63,20 +76,10 @@ def query(
     Exit 9: no such dump.
     """
     from ingest.api.graph import resolved
-    from ingest.database.questions import ask, ask_rows
-    from ingest.database.read_only import check_only_reads
-    from ingest.queries.library import same_in_library
-    from ingest.reports.render import (
-        OutputFormat,
-        write_answer,
-        write_notes,
-        write_rows,
-    )
 
     given = _pairs(param or [])
     chosen = _query(name, given)
     chosen.bind(given, 0)  # check parameters before a server is started
-    form = OutputFormat.JSON if as_json else form
     if in_file is not None or reading != Reading():
         with (
             Bars() as progress,
@@ -84,57 +87,74 @@ def query(
                 dump, in_file, reading, connection, progress, source=source
             ) as of_file,
         ):
-            _ask_file(of_file, chosen, given, form, show=show)
+            _ask_file(of_file, chosen, given, answer)
         return
     with (
         Bars() as progress,
         connection.open(progress) as store,
     ):
-        number, about, notices, asked = 0, None, list[str](), None
+        asked, notices = None, list[str]()
         if not chosen.is_of_fleet:
             given, asked, notices = resolved(store, chosen, given, dump, source)
-            number = asked.chosen.dump.number
-        known = same_in_library(chosen)
-        on_notice = _warn if known is None else None
         progress.close()
         for notice in notices:
             notify(notice)
-        if show:
-            typer.echo(chosen.with_values(chosen.bind(given, number)), nl=False)
-            return
-        if known is None:
-            check_only_reads(store.database, chosen, chosen.bind(given, number))
-        database, values = store.database, chosen.bind(given, number)
-        if form is OutputFormat.JSONL:
-            rows = (
-                ask_rows(database, chosen, given, number, on_notice)
-                if asked is None
-                else asked.rows(chosen, given, on_notice)
-            )
-            count = 0
-            for row in rows:
-                write_rows([row])
-                count += 1
-            write_notes(*_left_out(database, chosen, values, count))
-        else:
-            answer = (
-                ask(database, chosen, given, number, on_notice)
-                if asked is None
-                else asked.ask(chosen, given, on_notice)
-            )
-            if asked is not None:
-                about = asked.about_answer(chosen)
-            left_out = _left_out(database, chosen, values, len(answer.rows))
-            write_answer(answer, form, about, *left_out)
+        _ask_graph(store.database, asked, chosen, given, answer)
+
+
+def _ask_graph(
+    database: Database,
+    asked: Asked | None,
+    query: Query,
+    given: Mapping[str, str],
+    wanted: Answer,
+) -> None:
+    """Ask a database, about the chosen dump or all.
+
+    Raises:
+        QueryError: a query of the user's own would write, or is wrong.
+    """
+    from ingest.database.questions import ask, ask_rows
+    from ingest.database.read_only import check_only_reads
+    from ingest.queries.library import same_in_library
+    from ingest.reports.render import write_answer, write_notes, write_rows
+
+    number = 0 if asked is None else asked.chosen.dump.number
+    values = query.bind(given, number)
+    if wanted.show:
+        typer.echo(query.with_values(values), nl=False)
+        return
+    is_own = same_in_library(query) is None
+    on_notice = _warn if is_own else None
+    if is_own:
+        check_only_reads(database, query, values)
+    if wanted.chosen_form is OutputFormat.JSONL:
+        rows = (
+            ask_rows(database, query, given, number, on_notice)
+            if asked is None
+            else asked.rows(query, given, on_notice)
+        )
+        count = 0
+        for row in rows:
+            write_rows([row])
+            count += 1
+        write_notes(*_left_out(database, query, values, count))
+        return
+    answer = (
+        ask(database, query, given, number, on_notice)
+        if asked is None
+        else asked.ask(query, given, on_notice)
+    )
+    about = None if asked is None else asked.about_answer(query)
+    left_out = _left_out(database, query, values, len(answer.rows))
+    write_answer(answer, wanted.chosen_form, about, *left_out)
 
 
 def _ask_file(
     asked: Asked,
     query: Query,
     given: Mapping[str, str],
-    form: OutputFormat,
-    *,
-    show: bool,
+    wanted: Answer,
 ) -> None:
     """Ask a query of the library about a file.
 
@@ -152,7 +172,7 @@ def _ask_file(
     values, notices = spelled(asked, query, given)
     for notice in notices:
         notify(notice)
-    if show:
+    if wanted.show:
         typer.echo(asked.source(name, values).cypher, nl=False)
         return
     known = find(name)
@@ -160,7 +180,11 @@ def _ask_file(
     count = len(answer.rows)
     why_empty = None if count else searched(known, bound)
     write_answer(
-        answer, form, asked.about, why_empty, bound_of_file(known, bound, count)
+        answer,
+        wanted.chosen_form,
+        asked.about,
+        why_empty,
+        bound_of_file(known, bound, count),
     )
 
 

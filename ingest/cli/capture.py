@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from ingest.capture import EVERY_S, TIMEOUT_S, WHOLE_S
+from ingest.capture import EVERY_S, TIMEOUT_S, WHOLE_S, Captured
 from ingest.cli.bars import Bars
 from ingest.cli.examples import examples
-from ingest.cli.options import AsJson, usage_errors
+from ingest.cli.options import AsJson, expanded, usage_errors
 from ingest.words.command_line import command
 from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.capture.cpython import PythonCapture
-    from ingest.capture.dart import DartCapture
     from ingest.capture.dotnet import DotnetCapture
     from ingest.capture.javascript import JavaScriptCapture
-    from ingest.capture.jvm import JvmCapture
 
-_Capture = TypeVar(
-    "_Capture",
-    "DartCapture",
-    "DotnetCapture",
-    "JavaScriptCapture",
-    "JvmCapture",
-    "PythonCapture",
-)
+_Capture = TypeVar("_Capture", bound=Captured)
 
 app = typer.Typer(
     name="capture",
@@ -110,36 +101,41 @@ def dart(
     )
 
 
-Target = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ID|TEXT",
-        help="The target by its id, or a part of its title or URL; needed if there are "
-        "several.",
-    ),
-]
-SnapshotFile = Annotated[
-    Path | None,
-    _output("the target's title with .heapsnapshot"),
-]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshots:
+    """The options of all commands that take snapshots of V8."""
 
-
-Count = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Take N snapshots over one connection, so that objects keep their ids; "
-        "each file has its number behind the name.",
-    ),
-]
-Every = Annotated[
-    float,
-    typer.Option("--every", min=0.0, metavar="SECONDS", help="Wait between two."),
-]
+    output: Annotated[Path | None, _output("the target's title with .heapsnapshot")] = (
+        None
+    )
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID|TEXT",
+            help="The target by its id, or a part of its title or URL; needed if there "
+            "are several.",
+        ),
+    ] = None
+    count: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Take N snapshots over one connection, so that objects keep their "
+            "ids; each file has its number behind the name.",
+        ),
+    ] = 1
+    every_s: Annotated[
+        float,
+        typer.Option("--every", min=0.0, metavar="SECONDS", help="Wait between two."),
+    ] = EVERY_S
+    timeout_s: Whole = WHOLE_S
+    force: Overwrite = False
+    as_json: AsJson = False
 
 
 @app.command(epilog=examples("capture node"))
+@expanded
 def node(
     program: Annotated[
         str,
@@ -148,8 +144,8 @@ def node(
             help="Process id, or the address of its inspector, such as 127.0.0.1:9229.",
         ),
     ],
-    output: SnapshotFile = None,
-    target: Target = None,
+    snapshots: Snapshots,
+    *,
     start_inspector: Annotated[
         bool,
         typer.Option(
@@ -157,11 +153,6 @@ def node(
             help="Send a program without an inspector SIGUSR1, which starts one.",
         ),
     ] = False,
-    count: Count = 1,
-    every_s: Every = EVERY_S,
-    timeout_s: Whole = WHOLE_S,
-    force: Overwrite = False,
-    as_json: AsJson = False,
 ) -> None:
     """Capture a heap snapshot of a Node.js program by its inspector.
 
@@ -170,20 +161,11 @@ def node(
     stops while V8 writes its heap, which can take 14 times the memory of that; without
     --force, it is refused where so much is not left. Exit 11: no snapshot was captured.
     """
-    _snapshot(
-        program,
-        output,
-        target,
-        start_inspector=start_inspector,
-        count=count,
-        every_s=every_s,
-        timeout_s=timeout_s,
-        force=force,
-        as_json=as_json,
-    )
+    _snapshot(program, snapshots, start_inspector=start_inspector)
 
 
 @app.command(epilog=examples("capture chrome"))
+@expanded
 def chrome(
     address: Annotated[
         str,
@@ -192,13 +174,7 @@ def chrome(
             help="Address of the browser's inspector, such as 127.0.0.1:9222.",
         ),
     ],
-    output: SnapshotFile = None,
-    target: Target = None,
-    count: Count = 1,
-    every_s: Every = EVERY_S,
-    timeout_s: Whole = WHOLE_S,
-    force: Overwrite = False,
-    as_json: AsJson = False,
+    snapshots: Snapshots,
 ) -> None:
     """Capture a snapshot of a page or worker in Chrome, Edge, Electron.
 
@@ -207,60 +183,39 @@ def chrome(
     """
     if address.isdigit():
         raise typer.BadParameter(f"name the host too: 127.0.0.1:{address}")
-    _snapshot(
-        address,
-        output,
-        target,
-        count=count,
-        every_s=every_s,
-        timeout_s=timeout_s,
-        force=force,
-        as_json=as_json,
-    )
+    _snapshot(address, snapshots)
 
 
-def _snapshot(
-    address: str,
-    output: Path | None,
-    target: str | None,
-    *,
-    start_inspector: bool = False,
-    count: int,
-    every_s: float,
-    timeout_s: float,
-    force: bool,
-    as_json: bool,
-) -> None:
+def _snapshot(address: str, asked: Snapshots, *, start_inspector: bool = False) -> None:
     """Capture snapshots of V8, and describe each as soon as it is complete."""
-    from ingest.capture.javascript import captures
+    from ingest.capture.javascript import Series, captures
 
     taken: list[JavaScriptCapture] = []
     try:
         with Bars() as progress:
             for one in captures(
                 address,
-                output,
-                count=count,
-                every_s=every_s,
-                target=target,
+                asked.output,
+                series=Series(asked.count, asked.every_s),
+                target=asked.target,
                 start_inspector=start_inspector,
-                force=force,
-                timeout_s=timeout_s,
+                force=asked.force,
+                timeout_s=asked.timeout_s,
                 progress=progress,
             ):
                 progress.close()
                 taken.append(one)
-                if not as_json:
+                if not asked.as_json:
                     _show_snapshot(one)
                     sys.stdout.flush()
-        if not as_json:
+        if not asked.as_json:
             following = command("info", *(str(one.path) for one in taken))
             typer.echo(f"next    {printable(following)}")
     finally:
         # Complete snapshots are reported, whatever came after them.
-        if as_json and taken:
+        if asked.as_json and taken:
             facts = [_facts_of_snapshot(one) for one in taken]
-            typer.echo(json.dumps(facts if count > 1 else facts[0], indent=2))
+            typer.echo(json.dumps(facts if asked.count > 1 else facts[0], indent=2))
 
 
 def _facts_of_snapshot(taken: JavaScriptCapture) -> dict[str, object]:
@@ -517,6 +472,10 @@ def dotnet(
         timeout_s=timeout_s,
         buffer_mib=buffer_mib,
     )
+    _show_dotnet(taken, as_json=as_json)
+
+
+def _show_dotnet(taken: DotnetCapture, *, as_json: bool) -> None:
     facts = {
         "pid": taken.pid,
         "name": taken.name,
@@ -563,7 +522,7 @@ def _captured(
 
 
 def _show(
-    taken: _Capture,
+    taken: Captured,
     facts: Mapping[str, object],
     rows: list[tuple[str, str]],
     *,
@@ -576,7 +535,7 @@ def _show(
     _show_rows(taken, rows, [("next", command("info", str(taken.path)))])
 
 
-def _facts_of_file(taken: _Capture) -> dict[str, object]:
+def _facts_of_file(taken: Captured) -> dict[str, object]:
     return {
         "file": str(taken.path),
         "bytes": taken.byte_count,
@@ -585,7 +544,7 @@ def _facts_of_file(taken: _Capture) -> dict[str, object]:
 
 
 def _show_rows(
-    taken: _Capture,
+    taken: Captured,
     rows: list[tuple[str, str]],
     last: list[tuple[str, str]] | None = None,
 ) -> None:

@@ -19,7 +19,7 @@ from websockets.sync.server import serve
 
 from ingest.capture import javascript
 from ingest.capture.inspector import InspectedTarget, InspectorAddress, place_of
-from ingest.capture.javascript import capture, captures, choose, file_name
+from ingest.capture.javascript import Series, capture, captures, choose, file_name
 from ingest.errors import CaptureError
 from tests.dumps.v8 import program
 
@@ -139,9 +139,8 @@ def test_several_come_over_one_connection_and_those_before_a_fault_are_kept(
             waits.append((done, total))
 
     with inspector(goes_away) as address:
-        found = captures(
-            address, tmp_path / "x.heapsnapshot", count=3, every_s=0.05, progress=note
-        )
+        path = tmp_path / "x.heapsnapshot"
+        found = captures(address, path, series=Series(3, 0.05), progress=note)
         taken = [next(found), next(found)]
         with pytest.raises(CaptureError, match="connection lost"):
             next(found)
