@@ -1140,7 +1140,7 @@ class _Kind:
         t = self.type
         for k in _mro_of(t) or (t,):
             for name, found in list(_dict_of(k).items()):
-                if type(found) is _Member and _is_text(name) and k is not t.__base__:
+                if type(found) is _Member and _is_text(name):
                     if _flags_of(k) & _HEAP_TYPE and not name.startswith("__"):
                         self._add(writer, name, found.__get__)
         if not (_VALUES and self.flags & _MANAGED_DICT):
@@ -1834,7 +1834,12 @@ class _Writer:
             if not fits:
                 told = [] if not kind.told else lists[at]
                 others = list(map(id, told))
-                has_dict = _INLINE and any(type(o) is dict for o in told)
+                own = {
+                    self._all_names[kind.names[number]]: column[row]
+                    for number, column in enumerate(columns)
+                    if column[row] and kind.getters[number] is None
+                } if _INLINE and not kind.has_locals else {}  # fmt: skip
+                has_dict = any(_is_dict_of(o, own) for o in told)
                 for i in listed:
                     if i in others:
                         others.remove(i)
@@ -1846,11 +1851,7 @@ class _Writer:
                         column[row] = 0  # of the class, or of a dict
                         continue
                     others.remove(value)
-                    if (
-                        has_dict
-                        and not kind.has_locals
-                        and (kind.getters[number] is None)
-                    ):
+                    if has_dict and kind.getters[number] is None:
                         column[row] = 0  # the dict has it too
                 if typed and type_id in others:
                     others.remove(type_id)
@@ -1954,6 +1955,15 @@ class _Writer:
         else:
             return [], None
         return list(map(len, found)), found
+
+
+def _is_dict_of(o, attributes):
+    """Whether this is the dict of an object with these attributes, names and ids."""
+    if type(o) is not dict or not attributes or len(o) < len(attributes):
+        return False
+    if not all(map(_is_text, list(o))):
+        return False
+    return all(id(o.get(name, _missing)) == i for name, i in attributes.items())
 
 
 def _are_named(more):

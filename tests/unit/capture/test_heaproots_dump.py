@@ -239,6 +239,33 @@ def test_a_compressed_dump_is_the_same(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["sessions.hrpy.gz"]
 
 
+_SLOTS = """
+import sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Base:
+    __slots__ = ("loop",)
+class Direct(Base): pass
+class Further(Direct):
+    __slots__ = ("own",)
+KEPT = [Direct(), Further()]
+for one in KEPT: one.loop = [1]
+KEPT[1].own = [2]
+heaproots_dump.dump({path!r}, "fork")
+"""
+
+
+def test_slots_of_all_bases_have_names(tmp_path: Path) -> None:
+    path = tmp_path / "slots.hrpy"
+    program = _SLOTS.format(writer=str(WRITER), path=str(path))
+    run(sys.executable, "-c", program)
+    truth = Truth(dump_of(path))
+
+    (direct,), (further,) = map(truth.of_type, ("__main__.Direct", "__main__.Further"))
+    assert "loop" in truth.fields(direct)
+    assert {"loop", "own"} <= set(truth.fields(further))
+
+
 _FROZEN = """
 import gc, sys
 sys.path.insert(0, {writer!r})

@@ -52,6 +52,11 @@ class Box:
 class Slots:
     __slots__ = ("one", "two")
 
+class Told:  # of its attributes, one is a dict, and one has a name of its own
+    def __init__(self, n):
+        self.named, self.table = [n], {n: [n]}
+        setattr(self, "of_%d" % n, [n])
+
 class Cached(collections.OrderedDict): pass
 class Row(tuple): pass
 class Names(list): pass
@@ -66,7 +71,7 @@ for n in range(300):
     vars(asked); vars(lazy)
     half.one = [n]
     if n % 2: lazy.size
-    KEPT += [asked, Box([n]), lazy, half, functools.partial(Box, value=[n])]
+    KEPT += [asked, Box([n]), lazy, half, Told(n), functools.partial(Box, value=[n])]
     KEPT += [Cached({n: [n]}), Row(([n], n)), Names([[n]]), iter([n])]
     KEPT.append(functools.lru_cache(lambda x, n=n: [n, x]))
     try: raise ValueError([n])
@@ -165,11 +170,11 @@ asyncio.run(main())
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("python", [python(minor) for minor in (OWN, 12)])
+@pytest.mark.parametrize("python", [python(minor) for minor in (OWN, 12, 13)])
 def test_all_that_the_collector_is_told_of_is_in_a_dump(
     python: str, tmp_path: Path
 ) -> None:
-    wanted = {"Box": 600, "Lazy": 300, "Future": 100, "Cached": 300}
+    wanted = {"Box": 600, "Lazy": 300, "Future": 100, "Cached": 300, "Told": 300}
     assert_all_is_there(python, PROGRAM, wanted, tmp_path)
 
 
