@@ -29,13 +29,13 @@ from ingest.words.text import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.api.asked import Asked
+    from ingest.api.asked import Asked, AskedStore
     from ingest.database.connection import Database
     from ingest.queries.library import Query, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class QueryOutput:
     """What of a query is printed, and how."""
 
     form: Format = OutputFormat.TABLE
@@ -65,7 +65,7 @@ def query(
     dump: DumpName = None,
     in_file: InFile = None,
     source: AnsweredFrom = None,
-    answer: Answer,
+    answer: QueryOutput,
     reading: Reading,
     connection: Connection,
 ) -> None:
@@ -104,10 +104,10 @@ def query(
 
 def _ask_graph(
     database: Database,
-    asked: Asked | None,
+    asked: AskedStore | None,
     query: Query,
     given: Mapping[str, str],
-    wanted: Answer,
+    wanted: QueryOutput,
 ) -> None:
     """Ask a database, about the chosen dump or all.
 
@@ -154,7 +154,7 @@ def _ask_file(
     asked: Asked,
     query: Query,
     given: Mapping[str, str],
-    wanted: Answer,
+    wanted: QueryOutput,
 ) -> None:
     """Ask a query of the library about a file.
 

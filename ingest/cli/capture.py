@@ -102,7 +102,7 @@ def dart(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshots:
+class SnapshotOptions:
     """The options of all commands that take snapshots of V8."""
 
     output: Annotated[Path | None, _output("the target's title with .heapsnapshot")] = (
@@ -144,7 +144,7 @@ def node(
             help="Process id, or the address of its inspector, such as 127.0.0.1:9229.",
         ),
     ],
-    snapshots: Snapshots,
+    snapshots: SnapshotOptions,
     *,
     start_inspector: Annotated[
         bool,
@@ -174,7 +174,7 @@ def chrome(
             help="Address of the browser's inspector, such as 127.0.0.1:9222.",
         ),
     ],
-    snapshots: Snapshots,
+    snapshots: SnapshotOptions,
 ) -> None:
     """Capture a snapshot of a page or worker in Chrome, Edge, Electron.
 
@@ -186,7 +186,9 @@ def chrome(
     _snapshot(address, snapshots)
 
 
-def _snapshot(address: str, asked: Snapshots, *, start_inspector: bool = False) -> None:
+def _snapshot(
+    address: str, asked: SnapshotOptions, *, start_inspector: bool = False
+) -> None:
     """Capture snapshots of V8, and describe each as soon as it is complete."""
     from ingest.capture.javascript import Series, captures
 

@@ -35,9 +35,8 @@ columns=None), paths_to_root(subject, k=5), query(query, **parameters), report()
 summary(*, top=10), suspects(), \
 tables, treemap(), types(), what_if(cuts=(), *, best=None, free=100, top=10), \
 why(subject, *, paths=5)
-capture(program, output=None, *, runtime=None, isolate=None, target=None, \
-start_inspector=False, track_s=None, buffer_mib=None, all_objects=False, gzip=False, \
-mode=None, values=True, force=False, timeout_s=None, progress)
+capture(program, output=None, *, runtime=None, force=False, timeout_s=None, progress, \
+**options)
 check(dumps, *, against=(), baseline=None, config=None, strict_baseline=False, \
 min_dumps=1, allow_incomplete=False, progress, **reading)
 compare(*dumps, progress, **reading)
