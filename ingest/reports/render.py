@@ -77,13 +77,20 @@ def folded(text: str, indent: str = "  ", hanging: str = "") -> str:
         indent: Before each line.
         hanging: Further indent of each line but the first.
     """
+    commands = _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text)
+    is_plain = commands == text
+    room = width() - len(indent) - len(hanging)
+    if is_plain:
+        text = " ".join(
+            part for word in text.split(" ") for part in name_lines(word, room)
+        )
     lines = textwrap.fill(
-        _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text),
+        text if is_plain else commands,
         width(),
         initial_indent=indent,
         subsequent_indent=indent + hanging,
-        break_long_words=_COMMAND.search(text) is None,
-        break_on_hyphens=_COMMAND.search(text) is None,
+        break_long_words=is_plain,
+        break_on_hyphens=is_plain,
     )
     return lines.replace(_NO_BREAK, " ") + "\n"
 
@@ -93,8 +100,10 @@ _NO_BREAK = "\0"
 
 
 _NARROWEST_TEXT, _SHORT_TEXT = 16, 24
-_PIECE = re.compile(r"[^-._/\\:$,;\s]*[-._/\\:$,;\s]*")
+_PIECE = re.compile(r"[\[(<]*[^-._/\\:$+,;\s\[(<]+[-._/\\:$+,;\s]*|.", re.DOTALL)
 """A part of a name, with the characters after which it may be broken."""
+_WORD = re.compile(r"[^A-Z]+|[A-Z]+[^A-Z]*")
+"""A word of such a part, as in ``HashMap``."""
 
 _BETWEEN = 2
 
@@ -120,17 +129,15 @@ def table_text(
     if spare < 0:
         return _blocks(heads, cells, indent, room)
     wanted = [
-        max(len(text) for text in [head, *(row[at] for row in cells)])
-        for at, head in enumerate(heads)
+        max((len(row[at]) for row in cells), default=0) for at in range(len(heads))
     ]
-    # Dates and other short texts first, then names; headings of numbers can wrap.
-    texts = [at for at, is_number in enumerate(numeric) if not is_number]
+    # Dates and other short texts first, then names; headings can wrap.
     for chosen in (
-        [at for at in texts if wanted[at] <= _SHORT_TEXT],
-        [at for at in texts if wanted[at] > _SHORT_TEXT],
-        [at for at, is_number in enumerate(numeric) if is_number],
+        [at for at, longest in enumerate(wanted) if longest <= _SHORT_TEXT],
+        [at for at, longest in enumerate(wanted) if longest > _SHORT_TEXT],
     ):
         spare = _widen(needed, wanted, chosen, spare)
+    _widen(needed, list(map(len, heads)), list(range(len(heads))), spare)
     return _grid(heads, cells, indent, needed, numeric)
 
 
@@ -173,8 +180,8 @@ def _grid(
             width=widths[at],
         )
     for row in cells:
-        folds = map(_folded_name, row, widths)
-        table.add_row(*map(Text, folds))
+        folds = map(name_lines, row, widths)
+        table.add_row(*(Text("\n".join(lines)) for lines in folds))
     out = io.StringIO()
     room = sum(widths) + _BETWEEN * len(widths)
     Console(file=out, width=room, highlight=False, color_system=None).print(table)
@@ -183,19 +190,33 @@ def _grid(
     )
 
 
-def _folded_name(text: str, width: int) -> str:
-    """Break a text, if necessary, between the parts of its names."""
-    if len(text) <= width:
-        return text
+def name_lines(text: str, room: int) -> list[str]:
+    """Break a text into lines of at most ``room`` characters.
+
+    It is broken between the parts of its names; if necessary, between the words of a
+    part, or anywhere.
+    """
+    if len(text) <= room:
+        return [text]
+    pieces = [
+        part
+        for piece in _PIECE.findall(text)
+        for word in ([piece] if len(piece.rstrip()) <= room else _WORD.findall(piece))
+        for part in _chunks(word, room)
+    ]
     lines = [""]
-    for piece in _PIECE.findall(text):
-        if len(lines[-1]) + len(piece.rstrip()) <= width:
+    for piece in pieces:
+        if len(lines[-1]) + len(piece.rstrip()) <= room:
             lines[-1] += piece
-        elif len(piece) <= width:
+        else:
             lines.append(piece)
-        else:  # break it anywhere
-            lines[-1] += piece
-    return "\n".join(line.rstrip() for line in lines)
+    return [line.rstrip() for line in lines]
+
+
+def _chunks(word: str, room: int) -> list[str]:
+    if len(word.rstrip()) <= room:
+        return [word]
+    return [word[at : at + room] for at in range(0, len(word), room)]
 
 
 def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) -> str:
@@ -205,7 +226,7 @@ def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) ->
     for row in cells:
         lines = []
         for head, value in zip(heads, row, strict=True):
-            folds = textwrap.wrap(value, max(room - widest - 2, 20)) or [""]
+            folds = name_lines(value, max(room - widest - 2, 20))
             lines.append(f"{indent}{head:<{widest}}  {folds[0]}".rstrip() + "\n")
             lines += [f"{indent}{'':<{widest}}  {fold}\n" for fold in folds[1:]]
         blocks.append("".join(lines))

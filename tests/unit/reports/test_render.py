@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.queries.answer import Answer, GraphPath
-from ingest.reports.render import OutputFormat, table_text, write_answer
+from ingest.reports.render import OutputFormat, name_lines, table_text, write_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,3 +183,28 @@ def test_a_path_alone_has_no_heading_and_is_data_elsewhere(
     assert json.loads(capsys.readouterr().out) == [{"p": list(PATH)}]
     write_answer(answer, OutputFormat.MARKDOWN)
     assert "Shop.open → Order\\[\\] 0x10 → " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("shop.orders.RequestContext", ["shop.orders.", "RequestContext"]),
+        ("std::vector<Handler>", ["std::vector", "<Handler>"]),
+        ("AbstractHandlerFactoryBean", ["AbstractHandler", "FactoryBean"]),
+        ("List`1[[System.String]]", ["List`1[[System.", "String]]"]),
+        ("x" * 20, ["x" * 16, "x" * 4]),
+        ("Outer$Inner_with_words", ["Outer$Inner_", "with_words"]),
+        ("one two three four", ["one two three", "four"]),
+    ],
+)
+def test_names_are_broken_between_their_parts(name: str, lines: list[str]) -> None:
+    assert name_lines(name, 16) == lines
+    assert name_lines(name, 80) == [name]
+
+
+def test_headings_give_way_to_names() -> None:
+    name = "System.Collections.Generic.Dictionary`2[[String],[SoundEffect]]+Entry[]"
+
+    text = table_text(("more_objects", "name"), [("+1", name)])
+
+    assert text.splitlines()[-1] == f"+1       {name}"
