@@ -123,7 +123,7 @@ def _told(counts: Sequence[int], held: tuple[int, int], first: str) -> tuple[str
         text = f"No more of them are held there than in {first}"
         return "doubts", f"{text}: {series(held)}."
     if grew > 0 and 100 * grew < _FEWEST_PERCENT * counts[0]:
-        text = f"The program has about as many of them as in {first}"
+        text = f"The whole program has about as many objects of this type as in {first}"
     elif grew > 0 and len(counts) >= FEWEST_DUMPS:
         if any(after <= before for before, after in pairwise(counts)):
             text = "Their number does not rise in every dump"

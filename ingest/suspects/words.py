@@ -139,7 +139,9 @@ class Words:
         holder, between = self.holder, self.between
         names = [name for name in between if name != self.type_name]
         for pattern, matches in _patterns(self.runtime):
-            if any(map(matches, names)):
+            # A delegate holds the other handlers of its event in an array.
+            asked = between if pattern == "event handlers" and names else names
+            if any(map(matches, asked)):
                 if pattern in ("map", "list") and self._is_cache():
                     return "cache"
                 return pattern
@@ -255,4 +257,7 @@ def growth_sentence(counts: Sequence[int], before: str) -> str:
     """
     grew = counts[-1] - counts[0]
     more = f"{grew:,} more" if grew > 0 else "no more"
-    return f"The program has {more} of them than in {before}: {series(counts)}."
+    return (
+        f"The whole program has {more} objects of this type than in {before}: "
+        f"{series(counts)}."
+    )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
 
+from ingest.readers.gclog.example import example_gclog
 from tests.dumps.gclog import Gclog
 from tests.dumps.nettrace import NetTrace
 from tests.dumps.programs import dumps_of, event_handler, static_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.conftest import Ran
 
@@ -218,3 +219,22 @@ def test_nothing_is_written_over_after_an_error(
     assert (project / "leaks.md").read_text("utf-8") == "before"
     if baseline is not None:
         assert (project / BASELINE).read_text("utf-8") == baseline
+
+
+def test_what_holds_is_named_and_counts_say_of_what_they_are(
+    tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    names = [str(tmp_path / f"level{levels}.gclog") for levels in (8, 24)]
+    for name, levels in zip(names, (8, 24), strict=True):
+        Path(name).write_text(example_gclog(levels), encoding="utf-8")
+
+    checked, compared = (
+        " ".join(ingest(command, *names)[1].split()) for command in ("check", "compare")
+    )
+
+    assert "25 ScoreChangedEventHandler are held as event handlers by" in checked
+    assert "- 24 LevelScreen (863 KiB, 72% of the reachable heap) are held" in compared
+    assert (
+        "The whole program has 16 more objects of this type than in level8: 9 → 25."
+        in compared
+    )

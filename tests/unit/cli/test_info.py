@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.dumps.gclog import Gclog
 from tests.dumps.programs import dumps_of, static_list
+from tests.fuzz.seeds import SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +43,9 @@ def test_a_small_leak_comes_before_large_suspects(
     assert "One dump shows" not in out
     found = json.loads(ingest("info", *names, "--json")[1])
     assert found["growth"]["grown"][0]["objects"] == [40, 50, 60]
-    assert all("no more of them" in one["doubts"][-1] for one in found["suspects"])
+    assert all(
+        "no more objects of this type" in one["doubts"][-1] for one in found["suspects"]
+    )
     assert all(one["counts"][0] == one["counts"][-1] for one in found["suspects"])
 
 
@@ -114,3 +118,26 @@ def test_an_export_is_summarized_as_its_dump(
         assert again[name] == whole[name], name
     told = [[one["sentence"] for one in facts["suspects"]] for facts in (whole, again)]
     assert told[0] == told[1]
+
+
+def heap_notes(ingest: Callable[..., Ran], folder: Path, package: str) -> str:
+    """What ``info`` says of the heap of a small dump of a format, on one line."""
+    path = folder / package
+    path.write_bytes(SEEDS[package]()[0])
+    out = ingest("info", str(path))[1]
+    return " ".join(out[out.index("\nHeap\n") :].split())
+
+
+def test_notes_are_about_what_the_format_has(
+    tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    found = {
+        package: heap_notes(ingest, tmp_path, package) for package in ("hrpy", "hprof")
+    }
+
+    assert "soft, weak or phantom references" in found["hprof"]
+    nothing_of = "phantom|soft|finalizer|weak|null references|can be freed"
+    assert not re.search(nothing_of, found["hrpy"])
+    for text in found.values():
+        assert ("folded objects" in text) == ("Folded objects are details" in text)
+        assert ("missing objects" in text) == ("Missing objects are referred" in text)
