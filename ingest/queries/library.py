@@ -426,7 +426,7 @@ def find(name: str) -> Query:
     queries = library()
     if name in queries:
         return queries[name]
-    near = get_close_matches(name, queries, n=3, cutoff=0.5)
+    near = get_close_matches(name, queries)
     hint = f"; did you mean {', '.join(near)}" if near else ""
     raise UnknownQuery(
         f"no query is named {name!r}{hint}; to list all: {command('queries')}"

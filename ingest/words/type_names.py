@@ -21,6 +21,9 @@ _SEPARATORS = re.compile(r"::|[$+/]")
 _CLEARLY_MEANT = 0.8
 """With this similarity, a misspelt name stands for the only similar one."""
 
+_NEAR = 0.75
+"""The least similarity of a name that is suggested."""
+
 _LISTED = 3
 
 
@@ -186,7 +189,7 @@ def _near(text: str, instance_counts: Mapping[str, int]) -> list[str]:
         for form in _forms(name):
             names.setdefault(form, []).append(name)
     # Three times as many, since each type has three forms.
-    close = get_close_matches(_folded(text), names, n=3 * _LISTED, cutoff=0.5)
+    close = get_close_matches(_folded(text), names, n=3 * _LISTED, cutoff=_NEAR)
     return list(dict.fromkeys(name for form in close for name in names[form]))
 
 

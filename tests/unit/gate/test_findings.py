@@ -313,8 +313,7 @@ def test_budgets_and_expectations() -> None:
         (Rule.EXPECTATION, "Zzz: 0 objects, and 1 are expected."),
     ]
     assert found[3].message == (
-        "Shop.Boks: 0 objects, and 1 are expected; did you mean Shop.Box or "
-        "Shop.Window or Shop.App."
+        "Shop.Boks: 0 objects, and 1 are expected; did you mean Shop.Box."
     )
     assert found[1].message.endswith("and the budget is 10 B.")
     assert len({one.fingerprint for one in found}) == 5

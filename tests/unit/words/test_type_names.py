@@ -83,3 +83,15 @@ def test_a_name_that_is_only_a_little_similar_is_not_taken() -> None:
     assert guess_type("Gamma", TYPES) is None
     assert guess_type("shop.Under", TYPES) is None
     assert find_type("Gamma", TYPES) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Session", "System.String"),
+        ("Order", "module node:internal/modules/cjs/loader"),
+        ("Zoo", "foo.Too$Far"),
+    ],
+)
+def test_no_unlike_name_is_suggested(text: str, name: str) -> None:
+    assert hint(text, {name: 5}) == ""
