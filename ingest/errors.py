@@ -48,7 +48,10 @@ INCOMPLETE = 21
 
 
 class IngestError(Exception):
-    """Base of all errors shown to the user; the message is one line."""
+    """Base of all errors shown to the user; the message is one line.
+
+    Notes (``add_note``) are further lines for a terminal, such as the place in a query.
+    """
 
     exit_code: ClassVar[int] = 1
 

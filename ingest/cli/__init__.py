@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _say(": ".join(filter(None, (where, error.strerror or str(error)))))
         raise SystemExit(1) from None
     except IngestError as error:
-        _say(str(error))
+        _say(str(error), getattr(error, "__notes__", ()))
         raise SystemExit(error.exit_code) from None
     except MemoryError:
         why = spill.why_no_file() or "not enough memory for this dump on this machine"
@@ -154,13 +154,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.flush()
 
 
-def _say(message: str) -> None:
+def _say(message: str, notes: Sequence[str] = ()) -> None:
     from ingest.words.colours import are_wanted, red
     from ingest.words.text import printable
 
     text = f"{red('error:', sys.stderr)} {printable(message)}"
     with suppress(OSError):
         typer.echo(text, err=True, color=are_wanted(sys.stderr))
+        for note in notes:
+            typer.echo(f"  {printable(note)}", err=True)
 
 
 def _discard_output() -> None:

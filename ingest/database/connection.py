@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from textwrap import shorten
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -86,7 +88,7 @@ def _translated(uri: str) -> Iterator[None]:
                 "time"
             ) from error
         if ".Statement." in code or ".Procedure." in code:
-            raise QueryError(_first_line(error)) from error
+            raise query_error(str(error.message or _first_line(error))) from error
         raise StoreError(f"{uri}: {_first_line(error)}") from error
     except errors.TransientError as error:
         if _is_memory(error):
@@ -110,6 +112,43 @@ def _translated(uri: str) -> Iterator[None]:
         raise StoreError(f"{uri}: {_first_line(error)}") from error
     except ValueError as error:
         raise StoreError(f"{uri}: {_first_line(error)}") from error
+
+
+_PLACE = re.compile(r"(.*) \(line (\d+), column (\d+) \(offset: \d+\)\)")
+_EXPLAIN = "EXPLAIN "
+_LONGEST_CLAUSE, _BEFORE_CARET, _WIDTH = 60, 50, 76
+
+
+def query_error(message: str) -> QueryError:
+    """What is wrong with a query, in one clause; where, as notes: its line and a caret.
+
+    Args:
+        message: The server's, of several lines: what is wrong, with the place; the line
+            in quotes; the caret. It may list some thirty words that it had expected.
+    """
+    first, *rest = message.strip().splitlines()
+    found = _PLACE.fullmatch(first)
+    if found is None or not rest:
+        return QueryError(first)
+    said, number, column = found[1], int(found[2]), int(found[3])
+    line = rest[0].removeprefix('"').removesuffix('"')
+    if number == 1 and line.startswith(_EXPLAIN):  # our own: see `Database.plan`
+        line, column = line.removeprefix(_EXPLAIN), column - len(_EXPLAIN)
+    what, _, expected = said.partition(": expected ")
+    if what == "Invalid input ''":
+        what = "the query ends too early"
+    given = what.split("'")[1:2]
+    words = re.findall(r"'(.+?)'", expected)
+    if near := [word for one in given for word in get_close_matches(one, words, 1)]:
+        what += f"; did you mean {near[0]}"
+    elif expected and len(expected) <= _LONGEST_CLAUSE:
+        what += f": expected {expected}"
+    error = QueryError(f"{what} (line {number}, column {column})")
+    at = column - 1
+    begin = max(0, at - _BEFORE_CARET)
+    error.add_note(line[begin : begin + _WIDTH].replace("\t", " "))
+    error.add_note(" " * (at - begin) + "^")
+    return error
 
 
 def _is_memory(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import neo4j
 import pytest
 
-from ingest.database.connection import OwnServer, _translated, connect
+from ingest.database.connection import OwnServer, _translated, connect, query_error
 from ingest.database.indexes import ensure_needed
 from ingest.errors import NeedsRestart, ServerFailed, ServerUnavailable, StoreError
 from ingest.server.target import Target
@@ -186,3 +186,46 @@ def test_an_interruption_is_not_replaced_by_what_fails_after_it(
         _translated("bolt://localhost"),
     ):
         interrupted_in_a_message()
+
+
+WORDS = (
+    "'FOREACH', 'ORDER BY', 'CALL', 'CREATE', 'LOAD CSV', 'MATCH', 'MERGE' or 'WITH'"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "said", "line", "caret_at"),
+    [
+        (
+            f"Invalid input 'MTCH': expected {WORDS} (line 1, column 9 (offset: 8))\n"
+            '"EXPLAIN MTCH (o)"\n         ^',
+            "Invalid input 'MTCH'; did you mean MATCH (line 1, column 1)",
+            "MTCH (o)",
+            0,
+        ),
+        (
+            f"Invalid input 'xyz': expected {WORDS} (line 2, column 3 (offset: 19))\n"
+            '"\t xyz (o)"\n   ^',
+            "Invalid input 'xyz' (line 2, column 3)",
+            "  xyz (o)",
+            2,
+        ),
+        (
+            "Invalid input '': expected an expression or ')' "
+            f'(line 1, column 208 (offset: 207))\n"EXPLAIN {"x" * 198} ("\n ^',
+            "the query ends too early: expected an expression or ')' "
+            "(line 1, column 200)",
+            "x" * 49 + " (",
+            51,
+        ),
+    ],
+)
+def test_an_error_of_a_query_is_a_clause_and_its_place(
+    message: str, said: str, line: str, caret_at: int
+) -> None:
+    error = query_error(message)
+
+    assert str(error) == said
+    assert error.__notes__[0].endswith(line)
+    assert error.__notes__[1].index("^") == min(caret_at, 50)
+    assert str(query_error("/ by zero")) == "/ by zero"
