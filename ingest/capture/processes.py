@@ -11,7 +11,6 @@ import socket
 import stat
 import struct
 import time
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,6 @@ import psutil
 
 from ingest.errors import CaptureError
 from ingest.words.command_line import command
-from ingest.words.text import human_bytes, human_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -99,28 +97,32 @@ class Finder:
         raise CaptureError(f"{self.unknown} named {wanted}{running}")
 
 
-def differences(programs: list[RunningProgram]) -> dict[int, str]:
-    """Texts that tell programs of one name apart, such as a server's workers, by pid.
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What tells programs of one name apart, such as a server's workers.
 
-    That is whose child each is, its memory, and how long it has run.
+    Attributes:
+        resident_bytes: Memory that is in use.
+        running_s: Seconds since its start.
+        parent: Process id of the program that started it.
     """
-    count = Counter(one.name for one in programs)
-    pids = {one.pid for one in programs}
-    found = {}
-    for one in programs:
-        if count[one.name] < 2:
-            continue
-        try:
-            process = psutil.Process(one.pid)
-            parent = process.ppid()
-            parts = [f"child of {parent}"] if parent in pids else []
-            parts.append(human_bytes(process.memory_info().rss))
-            took_s = time.time() - process.create_time()
-        except psutil.Error:
-            continue
-        parts.append(f"runs for {human_seconds(took_s, whole=True)}")
-        found[one.pid] = f"({', '.join(parts)})"
-    return found
+
+    resident_bytes: int
+    running_s: float
+    parent: int
+
+
+def figures_of(pid: int) -> Figures | None:
+    """The figures of a process; ``None`` if it has ended."""
+    try:
+        process = psutil.Process(pid)
+        return Figures(
+            process.memory_info().rss,
+            max(0.0, time.time() - process.create_time()),
+            process.ppid(),
+        )
+    except psutil.Error:
+        return None
 
 
 def check_answers(target: RunningProgram) -> None:

@@ -108,7 +108,7 @@ def test_list(jvm: subprocess.Popen[str], ingest: Callable[..., Ran]) -> None:
     (mine,) = (entry for entry in json.loads(out) if entry["pid"] == jvm.pid)
 
     assert (mine["runtime"], mine["name"], mine["can_capture"]) == ("jvm", NAME, True)
-    assert f"{jvm.pid}  {NAME}\n" in ingest("capture", "list")[1]
+    assert f"{jvm.pid}  {NAME} " in ingest("capture", "list")[1]
     assert jvm.pid in {entry.pid for entry in JVM.programs(PROC)}
 
 

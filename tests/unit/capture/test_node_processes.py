@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -67,16 +68,20 @@ def test_other_runtimes_are_told_what_they_need(
         one.communicate(b"\n", timeout=60)
 
 
-def test_workers_of_one_name_are_told_apart(
+def test_programs_of_one_name_are_told_apart(
     ingest: Callable[..., Ran], workers: list[int]
 ) -> None:
     _, text, _ = ingest("capture", "list")
     _, as_json, _ = ingest("capture", "list", "--json")
 
+    heading = ["runtime", "pid", "program", "memory", "runs", "for"]
+    assert text.splitlines()[0].split() == heading
+    assert text.endswith("\nnext  ingest capture RUNTIME PID\n")
     lines = [one for one in text.splitlines() if "worker.js" in one]
     for pid, line in zip(workers, lines, strict=True):
         assert line.split()[:3] == ["node", str(pid), "worker.js"]
-        assert "B, runs for " in line
+        assert re.search(r" MiB +[0-9.]+ s$", line)
     named = [one for one in json.loads(as_json) if one["name"] == "worker.js"]
     assert [one["pid"] for one in named] == workers
     assert {one["runtime"] for one in named} == {"node"}
+    assert all(one["resident_bytes"] > 1 << 20 for one in named)
