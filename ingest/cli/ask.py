@@ -20,6 +20,7 @@ from ingest.cli.options import (
     QueryName,
     Reading,
     asked_dump,
+    naming_files,
     notify,
 )
 from ingest.errors import BadParameter, QueryError
@@ -91,6 +92,7 @@ def query(
         return
     with (
         Bars() as progress,
+        naming_files(does=same_in_library(chosen) is not None),
         connection.open(progress) as store,
     ):
         asked, notices = None, list[str]()

@@ -13,6 +13,7 @@ import typer
 
 from ingest.arrays.spill import AUTO
 from ingest.cli.panels import OptionPanel
+from ingest.errors import UnknownDump
 from ingest.heap.read_options import Fold, LayoutOption, ReadOptions, StrengthPolicy
 from ingest.reports.about import From
 from ingest.reports.render import OutputFormat
@@ -505,7 +506,7 @@ def asked_dump(
     if in_file is None:
         if reading != Reading():
             raise typer.BadParameter("options of reading a dump need --in DUMP")
-        with connection.open(progress) as store:
+        with naming_files(), connection.open(progress) as store:
             with beside(lambda: store.select(dump)) as chosen:
                 meanwhile()
             yield AskedStore(store, chosen(), progress, source)
@@ -518,6 +519,23 @@ def asked_dump(
     from ingest.api.reading import opened
 
     yield AskedFile(OpenedDump(opened(in_file, reading.given(), progress)), progress)
+
+
+@contextmanager
+def naming_files(*, does: bool = True) -> Iterator[None]:
+    """Add to the error that no dump is loaded that a file can answer.
+
+    Args:
+        does: Whether it can.
+    """
+    from ingest.database.dump_list import NO_DUMP
+
+    try:
+        yield
+    except UnknownDump as error:
+        if does and str(error) == NO_DUMP:
+            raise UnknownDump(f"{error}; or ask a file: --in FILE") from None
+        raise
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

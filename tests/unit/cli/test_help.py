@@ -198,9 +198,9 @@ def test_names_are_completed_without_starting_a_server(
         (["list"], 0, "no dump is loaded"),
         (["list", "--json"], 0, "[]"),
         (["drop", "x"], 9, "no dump is loaded"),
-        (["query", "dump"], 9, "no dump is loaded"),
-        (["why", "A"], 9, "no dump is loaded"),
-        (["report"], 9, "no dump is loaded"),
+        (["query", "dump"], 9, "ingest load DUMP; or ask a file: --in FILE"),
+        (["why", "A"], 9, "ingest load DUMP; or ask a file: --in FILE"),
+        (["report"], 9, "ingest load DUMP; or ask a file: --in FILE"),
         (["queries", "timer"], 0, "timers"),
     ],
 )
