@@ -50,7 +50,7 @@ $(VENV)/.tools: $(VENV)/.installed
 demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and report on it
 	@$(INGEST) example --force $(VENV)/example.gclog
 	@echo "starting Neo4j on loopback (downloaded the first time, about 150 MB)"
-	@$(INGEST) load $(VENV)/example.gclog --name example
+	@$(INGEST) load $(VENV)/example.gclog --name example --json > $(VENV)/loaded.json
 	@$(INGEST) report --dump example
 	@echo
 	@$(INGEST) browse
