@@ -169,7 +169,7 @@ def as_text(
         text += f"  {name:<18}{cell(dump[count]):>14}{cell(dump[size]):>18} bytes\n"
     for name, figure in _counts(dump):
         text += f"  {name:<18}{cell(figure):>14}\n"
-    text += "\n" + folded(retention(dump["strength_policy"]))
+    text += "\n" + folded(retention(dump["strength_policy"], dump["runtime"]))
     if tree := tree_of(answers, contents):
         text += "\n" + _heading(TREE) + source("dominator-treemap") + tree
     for part, brief in _BRIEFS:
@@ -237,7 +237,7 @@ def as_markdown(
     rows += [(name, count, None) for name, count in _counts(dump)]
     text += "\n## Totals\n\n"
     text += markdown_table(Answer(("what", "count", "bytes"), tuple(rows)))
-    text += f"\n{retention(dump['strength_policy'])}\n"
+    text += f"\n{retention(dump['strength_policy'], dump['runtime'])}\n"
     if tree := tree_of(answers, contents):
         text += f"\n## {TREE}\n\nQuery: `dominator-treemap`.\n\n"
         text += "".join(f"  {line}\n" for line in tree.splitlines())

@@ -174,7 +174,7 @@ def report_page(
             for name, count, size in _FIGURES
             if dump[count] or name not in _IF_ANY
         ],
-        policy=retention(dump["strength_policy"]),
+        policy=retention(dump["strength_policy"], dump["runtime"]),
         suspects=suspects,
         next_step=next_of(dump, growth, about.file),
         grown=None if growth is None else growth_lines(growth),

@@ -6,12 +6,8 @@ A table without rows is left out, unless it has a text for that case.
 from __future__ import annotations
 
 from ingest.reports.panels import OWNERS, Brief, Panel
+from ingest.runtimes import NAMES, named
 
-_STRONGEST = (
-    "An object that only soft, weak or phantom references or weak roots refer to can "
-    "be freed, and is counted apart. All other roots keep objects alive, including the "
-    "finalizer queue."
-)
 _MAT = (
     "All references and roots count as strong (--strength mat), including soft, weak "
     "and phantom ones."
@@ -19,19 +15,39 @@ _MAT = (
 RETENTION = (
     "Retained bytes would be freed with the object, or with all instances of the type."
 )
+OF_SUSPECTS = (
+    "The size of a leak suspect is what its cut frees: it includes the collections "
+    "that hold the instances, and no instances that are held elsewhere."
+)
 UNREACHABLE = (
     "No root reaches it: it is garbage, freed by the next collection that examines it."
 )
 
 
-def liveness(policy: object) -> str:
-    """A sentence on which references hold, by the dump's ``strength_policy``."""
-    return _MAT if policy == "mat" else _STRONGEST
+def liveness(policy: object, runtime: object) -> str:
+    """Which references and roots hold; empty if dumps of the runtime have no others.
+
+    Args:
+        policy: The dump's ``strength_policy``.
+        runtime: Name of its runtime, or ``None``.
+    """
+    if policy == "mat":
+        return _MAT
+    known = named(str(runtime) if runtime in NAMES else "")
+    text = ""
+    if known.weak:
+        text = (
+            f"An object that only {known.weak} refer to can be freed, and is counted "
+            "apart."
+        )
+    if known.has_finalizer_queue:
+        text += " All other roots keep objects alive, including the finalizer queue."
+    return text.lstrip()
 
 
-def retention(policy: object) -> str:
+def retention(policy: object, runtime: object) -> str:
     """The same, and what retained sizes are."""
-    return f"{liveness(policy)} {RETENTION}"
+    return f"{liveness(policy, runtime)} {RETENTION}".lstrip()
 
 
 # fmt: off

@@ -192,6 +192,12 @@ def _top_types(
     ]
 
 
+_FOLDED = (
+    "Folded objects are details of the runtime: each is counted with the object that "
+    "it is part of, or as a root. --fold none shows them."
+)
+
+
 def facts_text(
     found: Mapping[str, object], captions: Captions, dumps: Sequence[str]
 ) -> str:
@@ -218,18 +224,17 @@ def facts_text(
     for name in (
         "objects",
         "reachable_objects",
-        "missing_objects",
         "references",
-        "null_references",
         "types",
         "roots",
-        "weak_roots",
         "shallow_bytes",
         "reachable_bytes",
     ):
-        if found[name] is not None:
-            say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
+        say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
     for name in (
+        "missing_objects",
+        "null_references",
+        "weak_roots",
         "external_bytes",
         "soft_only_objects",
         "soft_only_bytes",
@@ -245,7 +250,9 @@ def facts_text(
     if found["missing_objects"]:
         missing = "Missing objects are referred to, and are not in the dump"
         why = named(str(found["runtime"] or "")).missing
-        say("\n" + folded(f"{missing}{', ' if why else ''}{why}."))
+        say("\n" + folded(f"{missing}{', ' if why else ''}{why}. No size counts them."))
+    if found["folded_objects"]:
+        say("\n" + folded(_FOLDED))
     kinds = cast("dict[str, int]", found["root_kinds"])
     if kinds:
         listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
@@ -263,7 +270,8 @@ def facts_text(
     say(_warnings_text(found))
     say(_rows_text("Types by retained size", found["top_types"], captions))
     say(_rows_text("Objects by retained size", found["top_retained"], captions))
-    say("\n" + folded(liveness(found["strength_policy"]), ""))
+    if alive := liveness(found["strength_policy"], found["runtime"]):
+        say("\n" + folded(alive, ""))
     return "".join(out)
 
 
@@ -336,6 +344,8 @@ def _warnings_text(found: Mapping[str, object]) -> str:
     offsets = cast("dict[str, int | None]", found["warning_offsets"])
     for kind, count in cast("dict[str, int]", found["warnings"]).items():
         place = Irregularity(kind, count, lines[kind], offsets[kind]).place
+        if kind == "missing_object" and not place:  # told among the figures
+            continue
         text += f"  warning: {kind.replace('_', ' ')}: {count:,}{place}\n"
     return text
 

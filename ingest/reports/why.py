@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from ingest.queries.library import find
 from ingest.reports.paths import path_text, paths_text
 from ingest.reports.render import cell, folded, table_text
-from ingest.reports.report_panels import UNREACHABLE
+from ingest.reports.report_panels import OF_SUSPECTS, UNREACHABLE
 from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ingest.queries.answer import Answer
 
-_MOST_STEPS = 40
+_MOST_STEPS, _ROWS = 40, 10
 
 OBJECT_QUERIES = (
     "object",
@@ -131,33 +131,43 @@ def _chain(chain: Answer, domain: object) -> str:
 
 
 def _referrers(row: dict[str, object], referrers: Answer, domain: object) -> str:
-    strong = [r for r in _of_domain(referrers, domain) if not r["weak"]]
-    weak = [r for r in _of_domain(referrers, domain) if r["weak"]]
-    text = "Referrers: "
-    text += f"{cell(row['referrer_count'])} reference"
-    text += "s" if row["referrer_count"] != 1 else ""
-    text += f" from objects, {cell(row['root_count'])} root"
-    text += "s" if row["root_count"] != 1 else ""
-    if weak:
+    listed = _of_domain(referrers, domain)
+    # Roots first, and what does not hold the object last.
+    listed.sort(key=lambda r: (r["address"] is not None, r["weak"]))
+    text = f"Referrers: {counted(cast('int', row['referrer_count']), 'references')}"
+    text += f" from objects, {counted(cast('int', row['root_count']), 'roots')}"
+    if any(r["weak"] for r in listed):
         text += ", some of them weak"
     text += f"\n{source('referrers-of')}"
     held = [
         {
-            "held_by": f"{r['what']} ({r['strength']})" if r["strength"] else r["what"],
+            "held_by": _holder(r),
             "type": referrers.captions.of(str(r["type"] or "")),
             "field": r["field"],
             "address": r["address"],
             "root_distance": r["root_distance"],
         }
-        for r in [*strong, *weak][:10]
+        for r in listed[:_ROWS]
     ]
     if all(row["field"] is None for row in held):  # a format without fields
-        for row in held:
-            del row["field"]
-    if not held:
-        return text
-    rows = [tuple(row.values()) for row in held]
-    return text + table_text(tuple(held[0]), rows, indent="    ")
+        for one in held:
+            del one["field"]
+    if held:
+        rows = [tuple(one.values()) for one in held]
+        text += table_text(tuple(held[0]), rows, indent="    ")
+    count = cast("int", row["referrer_count"]) + cast("int", row["root_count"])
+    shown = sum(cast("int", r["reference_count"]) for r in listed[:_ROWS])
+    return text + _left_out(count - shown, "references")
+
+
+def _holder(row: dict[str, object]) -> str:
+    """A referrer in words, with why it does not hold the object if it does not."""
+    strength = row["strength"] or ("weak" if row["weak"] else "")
+    return f"{row['what']} ({strength})" if strength else str(row["what"])
+
+
+def _left_out(count: int, what: str) -> str:
+    return f"    … {counted(count, f'more {what}')}\n" if count > 0 else ""
 
 
 def _paths_of_type(answers: Mapping[str, Answer]) -> str:
@@ -243,8 +253,14 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
     figures = "".join(
         f"  {words:<12} {figure}\n" for words, figure in type_figures(answers)
     )
-    parts = [f"{printable(name)}\n{source('type-totals')}{figures}"]
+    head = f"{printable(name)}\n{source('type-totals')}{figures}"
+    if any(row["retained_bytes"] for row in answers["type-totals"].dicts()):
+        head += folded(OF_SUSPECTS)
+    parts = [head]
     parts.append(_paths_of_type(answers))
+    total = sum(
+        cast("int", row["instance_count"]) for row in answers["type-totals"].dicts()
+    )
     for query, title, columns in (
         (
             "owners-of-type",
@@ -258,14 +274,20 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
         ),
     ):
         caption = answers[query].captions.of
+        found = answers[query].dicts()
         rows = [
             tuple(
                 caption(str(row[column])) if column.endswith("type") else row[column]
                 for column in columns
             )
-            for row in answers[query].dicts()[:10]
+            for row in found[:_ROWS]
         ]
         if rows:
             table = table_text(columns, rows, indent="    ")
-            parts.append(f"{title}\n{source(query)}{table}")
+            rest = ""
+            if query == "objects-of-type":
+                rest = _left_out(total - len(rows), "instances")
+            elif len(found) > _ROWS:
+                rest = "    … and further types of owners\n"
+            parts.append(f"{title}\n{source(query)}{table}{rest}")
     return "\n".join(parts)

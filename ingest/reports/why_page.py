@@ -9,7 +9,7 @@ from ingest.reports.drawing import paths_of_object, paths_of_type, picture
 from ingest.reports.html import render
 from ingest.reports.panels import Panel, filled
 from ingest.reports.paths import path_text, paths_text
-from ingest.reports.report_panels import RETENTION, UNREACHABLE
+from ingest.reports.report_panels import OF_SUSPECTS, RETENTION, UNREACHABLE
 from ingest.reports.why import type_figures
 from ingest.words.text import counted, human_bytes, printable
 
@@ -197,7 +197,7 @@ def type_page(
         about=name,
         which=which.sentences(),
         figures=type_figures(answers),
-        policy=RETENTION,
+        policy=f"{RETENTION} {OF_SUSPECTS}",
         head_source=sources["type-totals"],
         paths_title="Shortest paths from GC roots, merged by type",
         note="Numbers count the instances on a path."

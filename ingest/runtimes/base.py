@@ -120,6 +120,9 @@ class Runtime:
         weak_entry: Full name of the entries of maps that hold their keys weakly; empty
             if such maps have no entries of their own.
         finalizer_threads: Names of the threads that call finalizers.
+        weak: Words for what refers to objects in its dumps without keeping them alive;
+            empty if there is nothing of the kind.
+        has_finalizer_queue: Whether objects that wait for their finalizers have roots.
         lasting_ids: Tells which ids name the same object in all dumps of one process;
             ``None`` if no ids do.
         module_prefix: Prefix of types that stand for the variables of a script or
@@ -185,6 +188,8 @@ class Runtime:
     entries_fields: Mapping[str, str] = field(default_factory=dict)
     weak_entry: str = ""
     finalizer_threads: tuple[str, ...] = ()
+    weak: str = "weak references or weak roots"
+    has_finalizer_queue: bool = False
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
     module_prefix: str = ""
 

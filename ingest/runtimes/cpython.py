@@ -69,6 +69,7 @@ _CONTEXT = {"": "context variable {field}"}
 CPYTHON = Runtime(
     name="python",
     program="a Python program",
+    weak="",
     metadata=_METADATA,
     containers=_CONTAINERS,
     library=(

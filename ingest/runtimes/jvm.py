@@ -7,6 +7,8 @@ from ingest.runtimes.base import Platform, Runtime
 JVM = Runtime(
     name="jvm",
     program="a Java program",
+    weak="soft, weak or phantom references",
+    has_finalizer_queue=True,
     metadata=(
         "java.lang.Class", "java.lang.ClassLoader", "*ClassLoader",
         "*ClassLoaders$*", "java.lang.Module", "java.lang.module.*",

@@ -21,6 +21,7 @@ _CLASS = {
 RUBY = Runtime(
     name="ruby",
     program="a Ruby program",
+    weak="",
     metadata=(
         "Class", "Module", "Refinement", "(imemo *)", "(iclass)", "(node)",
         "(data vm/*)", "(data objecttracing/*)", "(data tracepoint)", "RubyVM::*",
