@@ -77,6 +77,7 @@ def query(
     Exit 9: no such dump.
     """
     from ingest.api.graph import resolved
+    from ingest.queries.library import same_in_library
 
     given = _pairs(param or [])
     chosen = _query(name, given)
