@@ -449,7 +449,7 @@ def capture(
     program: str | int,
     output: str | Path | None = None,
     *,
-    runtime: Literal["chrome", "dart", "dotnet", "jvm", "node", "python"] | None = None,
+    runtime: str | None = None,
     force: bool = False,
     timeout_s: float | None = None,
     progress: Progress = silent,
@@ -461,8 +461,8 @@ def capture(
         program: Process id or name; the address of a Dart VM service
             (``http://HOST:PORT/TOKEN=/``) or of an inspector of V8 (``HOST:PORT``).
         output: The file; by default named after the program.
-        runtime: By default that of the program; ``dart`` for a URL, and ``node`` for
-            ``HOST:PORT``.
+        runtime: As ``ingest capture`` names it; by default that of the program,
+            ``dart`` for a URL, and ``node`` for ``HOST:PORT``.
         force: Overwrite the file.
         timeout_s: Seconds to wait for a response.
         progress: Called with stage, units done, and their number or ``None``.
@@ -473,12 +473,14 @@ def capture(
 
     Raises:
         CaptureError: there is no such program, or it sent no complete dump.
-        BadParameter: an option is unknown, or for another runtime.
+        BadParameter: the runtime or an option is unknown, or they do not fit.
     """
     from ingest.capture import TIMEOUT_S
     from ingest.capture.capturers import CAPTURERS, capturer_of
 
     wanted, path = str(program), None if output is None else Path(output)
+    if runtime is not None and runtime not in CAPTURERS:
+        raise BadParameter(f"runtime is one of {', '.join(CAPTURERS)}")
     chosen = CAPTURERS[runtime] if runtime else capturer_of(wanted)
     for option in options.keys() - set(chosen.options):
         owners = [one.name for one in CAPTURERS.values() if option in one.options]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 import pytest
 
+import ingest
 from ingest.analysis.metrics import analyse
 from ingest.errors import FINDINGS, DumpError, MalformedDump, TruncatedDump
 from ingest.heap.read_options import ReadOptions
@@ -33,6 +37,7 @@ from tests.unit.readers.shared import (
     value,
     warnings,
 )
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
@@ -516,6 +521,35 @@ def test_the_leaks_of_a_program_are_named(tmp_path: Path) -> None:
     assert code == FINDINGS
     assert "Order" in text
     assert _survivors(dumps)["Shop::Order"] == 1000
+
+
+@pytest.mark.skipif(
+    shutil.which("ruby") is None, reason="heaps by Ruby: it is not here"
+)
+def test_a_program_writes_its_heap_at_a_signal_as_the_page_says(tmp_path: Path) -> None:
+    page = (Path(ingest.__file__).parent / "readers/README.md").read_text("utf-8")
+    (handler,) = re.findall(r"```ruby\n(.*?)```", page, re.DOTALL)
+    handler = handler.replace('"/tmp/', f'"{tmp_path}/')
+    program = "class Order; end\nKEPT = Array.new(1000) { Order.new }\n"
+    program = f"{handler}\n{program}puts 1\n$stdout.flush\ngets"
+    with subprocess.Popen(
+        ["ruby", "--disable-gems", "-e", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        running.send_signal(signal.SIGUSR2)
+        wait_until(lambda: bool(list(tmp_path.iterdir())))
+        (path,) = tmp_path.iterdir()
+        of_program = psutil.Process(running.pid)
+        wait_until(lambda: str(path) not in str(of_program.open_files()))
+        running.kill()
+    graph = graph_of(path.read_bytes())
+    types = [graph.type_name(row) for row in range(graph.object_count)]
+
+    assert path.name.startswith(f"heap-{running.pid}-")
+    assert types.count("Order") == 1000
 
 
 def _survivors(dumps: list[str]) -> dict[str, int]:
