@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from ingest.server.embedded import EmbeddedServer
 
 pytestmark = [
+    pytest.mark.deep,
     pytest.mark.server,
     embedded_only("only the embedded server's store can be made anew"),
 ]
 
 OBJECTS, REFERENCES = 2_000, 5_000
-DEEP = pytest.mark.deep
-"""The quick suite has one of them: in the middle of the import, and a load after it."""
 
 LOADER = """
 import os, signal, sys
@@ -127,22 +126,12 @@ def heaps(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     ("point", "how", "is_there"),
     [
-        pytest.param(*("with import files written", signal.SIGKILL, False), marks=DEEP),
-        pytest.param(
-            *("with a store that is imported", signal.SIGKILL, False), marks=DEEP
-        ),
-        pytest.param(
-            *("with the server on the new store", signal.SIGKILL, False), marks=DEEP
-        ),
-        pytest.param(
-            *("with the server on the new store", signal.SIGINT, False), marks=DEEP
-        ),
-        pytest.param(
-            *("with the server on the new store", signal.SIGTERM, False), marks=DEEP
-        ),
-        pytest.param(
-            *("with the new store made current", signal.SIGKILL, True), marks=DEEP
-        ),
+        ("with import files written", signal.SIGKILL, False),
+        ("with a store that is imported", signal.SIGKILL, False),
+        ("with the server on the new store", signal.SIGKILL, False),
+        ("with the server on the new store", signal.SIGINT, False),
+        ("with the server on the new store", signal.SIGTERM, False),
+        ("with the new store made current", signal.SIGKILL, True),
     ],
 )
 def test_a_stop_leaves_the_old_store_or_the_new_one(

@@ -217,6 +217,7 @@ def test_with_too_little_capacity_the_bytes_of_a_type_are_a_lower_bound(
         assert bound.tolist() == exact.tolist()
 
 
+@pytest.mark.deep
 @settings(max_examples=8)
 @given(small_graphs())
 def test_more_references_than_32_bits_count_give_the_same(graph: HeapGraph) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
 
 IS_DEEP = PROFILE == "deep"
-MOST = 20 if IS_DEEP else 2
+MOST = 20 if IS_DEEP else 1
 """Objects and types that are asked about."""
 
 

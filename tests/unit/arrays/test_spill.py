@@ -86,7 +86,7 @@ assert spill.can_start(sys.argv[1], 1, "a test")
 state = spill._started[0].state
 lucky = random.Random(1)
 arrays, lists = [before], [list(range(5000))]
-for step in range(3000):
+for step in range(1000):
     at = lucky.randrange(len(arrays))
     count = lucky.choice([0, 1, 400, 503, 504, 505, 512, 4096, 20_000])
     match lucky.randrange(5):
@@ -141,7 +141,7 @@ def test_answers_are_the_same(tmp_path: Path) -> None:
     some = LARGE if PROFILE == "deep" else ("gclog", "heapsnapshot")
     for suffix in some:
         dumps.append(tmp_path / f"large.{suffix}")
-        dumps[-1].write_bytes(LARGE[suffix](3_000, 8_000))
+        dumps[-1].write_bytes(LARGE[suffix](1_500, 4_000))
 
     told = run(_TWICE, folder, *dumps)
 
@@ -154,7 +154,7 @@ def test_arrays_grow_shrink_and_end(tmp_path: Path) -> None:
     told = run(_ARRAYS, tmp_path)
 
     assert told["equal"]
-    assert told["here"] > 500
+    assert told["here"] > 150
     assert told["in a thread"] == 10
     assert told["kept"] == 0
     assert told["left"] == []
@@ -182,7 +182,7 @@ def ended(
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("spill") / "large.gclog"
-    path.write_bytes(large_gclog(80_000, 200_000))
+    path.write_bytes(large_gclog(30_000, 75_000))
     return path
 
 
@@ -191,7 +191,7 @@ def test_what_is_said(dump: Path, tmp_path: Path) -> None:
 
     (line,) = done.stderr.splitlines()
     assert done.returncode == 0
-    assert line.startswith(f"{dump}: 2.")
+    assert line.startswith(f"{dump}: ")
     assert "of gclog need about" in line
     assert "more than the 1.0 MiB that may be used: columns are kept in files" in line
     assert f" in {tmp_path} (" in line

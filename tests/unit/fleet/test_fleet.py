@@ -75,9 +75,26 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def fleet(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tried(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All dumps are read, and no row is published."""
+    target = tmp_path_factory.mktemp("tried") / "fleet"
+    FleetFolder(target).prepare()
+    for source in sources_in(dumps):
+        try_dump(source, Job(target))
+    return target
+
+
+@pytest.fixture
+def unpublished(tried: Path, tmp_path: Path) -> Path:
+    """The same for one test."""
+    return Path(shutil.copytree(tried, tmp_path / "fleet"))
+
+
+@pytest.fixture(scope="module")
+def fleet(tried: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("fleet") / "fleet"
-    add_in_process(dumps, target)
+    shutil.copytree(tried, target)
+    FleetFolder(target).publish()
     return target
 
 
@@ -174,17 +191,12 @@ def test_a_failed_file_that_was_mended_is_added(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("survived", range(0, 18, 3))
 def test_a_publication_that_was_killed_is_finished(
-    dumps: Path,
     fleet: Path,
-    tmp_path: Path,
+    unpublished: Path,
     monkeypatch: pytest.MonkeyPatch,
     survived: int,
 ) -> None:
-    target = tmp_path / "fleet"
-    folder = FleetFolder(target)
-    folder.prepare()
-    for source in sources_in(dumps):
-        try_dump(source, Job(target))
+    target, folder = unpublished, FleetFolder(unpublished)
     real, calls = ingest.fleet.workplace.sink, []
 
     def fails(*arguments: object) -> None:
@@ -205,13 +217,10 @@ def test_a_publication_that_was_killed_is_finished(
 
 
 def test_a_worker_that_outlives_its_run_publishes_nothing_incomplete(
-    dumps: Path, fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fleet: Path, unpublished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another run does its work while it reads, and removes what it reads."""
-    target = tmp_path / "fleet"
-    FleetFolder(target).prepare()
-    for source in sources_in(dumps):
-        try_dump(source, Job(target))
+    target = unpublished
     batches: list[DumpBatch] = []
 
     class KilledError(Exception):
