@@ -211,8 +211,8 @@ class Database:
         self.target, self._driver = target, _driver(target)
 
     def open(self) -> None:
-        """Make sure that the server answers, wherever it is now."""
-        self._on_server(self._bookmark)
+        """Make sure that the server answers, wherever it is now; retry nothing."""
+        self._on_server(lambda: self.run("RETURN 1"))
 
     def _on_server(self, work: Callable[[], T]) -> T:
         """Do ``work``, which writes nothing; repeat it if the server was lost."""
