@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-HEAPS_DRAWN, TRACES = (60, 6) if PROFILE == "deep" else (8, 1)
+HEAPS_DRAWN, TRACES = (60, 6) if PROFILE == "deep" else (4, 1)
 SOME = {"objects": 40, "ends": 4, "types": 1000}
 if PROFILE != "deep":
-    SOME = {"objects": 2, "ends": 2, "types": 3}
+    SOME = {"objects": 1, "ends": 1, "types": 1}
 
 FITS: dict[str, Callable[[object], bool]] = {
     "STRING": lambda value: isinstance(value, str),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 NAMES = [one.package.rpartition(".")[2] for one in FORMATS]
+OFTEN = {"gclog", "hprof", "v8", "hrpy"}
+"""Of each kind of runtime one; what is written does not depend on the format."""
 
 
 @pytest.fixture
@@ -52,7 +54,13 @@ def body(text: str) -> list[str]:
     return [line for line in text.splitlines()[1:] if "More paths" not in line]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in OFTEN else pytest.mark.deep)
+        for name in NAMES
+    ],
+)
 def test_a_file_of_each_format_says_what_its_graph_says(
     graph: Graph, name: str, tmp_path: Path
 ) -> None:

@@ -178,13 +178,16 @@ def fleet_content(database: Database) -> tuple[list[object], list[object]]:
 
 
 def stored_tables_answer(database: Database, heaps: Mapping[str, HeapGraph]) -> None:
-    """Loaded dumps answer as their heaps without their graphs being asked."""
+    """Loaded dumps answer as their heaps without their graphs being asked.
+
+    Each query is asked of one of them.
+    """
     store = Store(database)
-    for name, heap in heaps.items():
+    for at, (name, heap) in enumerate(heaps.items()):
         asked = AskedStore(store, store.select(name))
         assert asked.about.from_tables, name
         opened, tables = OpenedHeap(HeapTables(heap, analyse(heap)), {}), 0
-        for query in map(find, FUNCTIONS):
+        for query in map(find, sorted(FUNCTIONS)[at :: len(heaps)]):
             if any(one.required for one in query.parameters if one.name != "dump"):
                 continue
             if query.name in OF_THE_NODE:
@@ -195,7 +198,7 @@ def stored_tables_answer(database: Database, heaps: Mapping[str, HeapGraph]) -> 
                 assert asked.ask(query, given).rows == expected.rows, query.name
                 assert [*asked.rows(query, given)] == expected.dicts(), query.name
             tables += 1
-        assert tables > 15, name
+        assert tables > 10, name
 
 
 @mock.patch.object(asked_module, "LARGE_OBJECTS", 1)
@@ -285,6 +288,7 @@ def test_a_dump_whose_stored_tables_are_not_whole_is_not_written_again(
         Store(database).drop(name)
 
 
+@pytest.mark.deep
 def test_dropping_the_only_dump_makes_a_new_store(
     server: EmbeddedServer,
     database: Database,

@@ -290,27 +290,32 @@ def test_the_guide_of_a_hostile_dump(
         empty_database.read(text, {})
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        ["--fold", "none"], ["--layout", "8/4/12"], ["--own", "App.*"],
-        ["--runtime", "jvm"], ["--strength", "mat"],
-    ],
-    ids=lambda option: option[0],
+OPTIONS = (
+    ("--fold", "none"), ("--layout", "8/4/12"), ("--own", "App.*"),
+    ("--runtime", "jvm"), ("--strength", "mat"),
 )  # fmt: skip
+"""Each that changes what is stored."""
+
+
 def test_what_is_loaded_is_not_taken_for_what_other_options_make(
-    command: Callable[..., Ran], tmp_path: Path, option: list[str]
+    command: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    """Both ways, for each option that changes what is stored."""
+    """Both ways, for each option."""
     path = str(tmp_path / "d.hprof")
     Path(path).write_bytes(program().bytes())
-    for first, then in ((option, []), ([], option)):
-        assert command("load", path, "--replace", *first)[0] == 0
-        assert command("load", path, *first)[0] == 0
-        code, out, err = command("load", path, *then)
-        assert (code, out) == (6, "")
+
+    def assert_refused(*option: str) -> None:
+        code, out, err = command("load", path, *option)
+        assert (code, out) == (6, ""), option
         assert "to read it again, add --replace" in err
-        assert command("load", path, "--replace", *then)[0] == 0
+
+    assert command("load", path)[0] == 0
+    for option in OPTIONS:
+        assert_refused(*option)
+    for option in OPTIONS:
+        assert command("load", path, "--replace", *option)[0] == 0
+        assert command("load", path, *option)[0] == 0
+        assert_refused()
 
 
 def test_irregularities_that_were_loaded_are_not_strict(

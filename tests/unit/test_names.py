@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +20,13 @@ CRYPTIC = {"ways", "kept", "whole", "cores", "told", "room", "utils", "misc"}
 """Names that say nothing of what a module has."""
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
+@functools.cache
+def trees() -> list[tuple[str, ast.Module]]:
     """Each module's path and syntax tree."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(text)
+    return [
+        (path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text("utf-8")))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    ]
 
 
 def repeated_classes(modules: list[tuple[str, ast.Module]]) -> set[str]:
@@ -85,7 +88,7 @@ def parameters_of(node: Function) -> list[str]:
 
 
 def test_no_two_classes_have_one_name() -> None:
-    assert repeated_classes(list(trees())) == set()
+    assert repeated_classes(trees()) == set()
 
 
 def test_no_function_is_too_long_or_too_wide() -> None:

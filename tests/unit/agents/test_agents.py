@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from ingest.agents.answer import MAX_TOKENS, Page, clean, quoted, tokens
@@ -343,42 +343,6 @@ def test_pages_are_short() -> None:
 
 
 # ---------------------------------------------------------------- transports
-
-
-def test_the_process_answers_at_once_and_reports_progress(
-    tools: Tools, example: str
-) -> None:
-    command = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "ingest", "mcp", "--no-start", "--allow", str(tools.allowed[0])],
-        env={"NUMBA_CACHE_DIR": _kernels(), "INGEST_HOME": str(tools.allowed[0])},
-    )
-
-    async def run() -> tuple[float, set[str], str, str]:
-        begin = time.monotonic()
-        async with Client(command) as client:
-            took_s = time.monotonic() - begin
-            names = {tool.name for tool in (await client.list_tools()).tools}
-            result = await client.call_tool("suspects", {"dump": example})
-            return (
-                took_s,
-                names,
-                str(getattr(result.content[0], "text", "")),
-                client.instructions or "",
-            )
-
-    took_s, names, said, instructions = anyio.run(run)
-    assert took_s < 20  # a busy machine; numpy and kernels alone take longer there
-    assert names == {
-        "dumps", "summary", "suspects", "why", "compare", "find_query", "run_query",
-        "cypher", "schema",
-    }  # fmt: skip
-    assert "LevelScreen" in said
-    assert instructions == TEXT
-
-
-def _kernels() -> str:
-    return os.environ["NUMBA_CACHE_DIR"]
 
 
 def test_the_server_imports_nothing_heavy() -> None:

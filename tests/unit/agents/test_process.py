@@ -16,6 +16,7 @@ import psutil
 import pytest
 from mcp import Client, StdioServerParameters
 
+from ingest.agents.instructions import TEXT
 from tests.fuzz.seeds import SEEDS
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def test_each_tool_answers_on_a_file_of_each_format(folder: Path) -> None:
     async def run() -> None:
         async with server(folder, "--no-start") as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+            assert client.instructions == TEXT
             listed = await ask(client, "dumps")
             used = {"dumps"}
             for package in SEEDS:
