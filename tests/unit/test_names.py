@@ -92,11 +92,8 @@ def test_no_two_classes_have_one_name() -> None:
 
 
 def test_no_function_is_too_long_or_too_wide() -> None:
-    # What runs in other programs keeps to them as far as their state allows.
-    modules = [one for one in trees() if not one[0].endswith("heaproots_dump.py")]
-
-    assert long_functions(modules) == set()
-    assert wide_functions(modules) == set()
+    assert long_functions(list(trees())) == set()
+    assert wide_functions(list(trees())) == set()
 
 
 def test_no_module_has_a_cryptic_name() -> None:

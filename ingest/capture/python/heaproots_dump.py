@@ -1297,6 +1297,43 @@ _WRITERS = _by_id({
 })  # fmt: skip
 
 
+class _References:
+    """What the objects of a chunk refer to.
+
+    Ids by name, one of each object, then further ones: so many of each, or a number.
+    """
+
+    __slots__ = ("columns", "counts", "names", "rest", "typed")
+
+    def __init__(self, rest, counts, columns=(), names=(), typed=False):
+        self.rest, self.counts, self.typed = rest, counts, typed
+        self.columns, self.names = columns, names
+
+
+_NONE = _References(array("Q"), 0)
+
+
+class _Bucket:
+    """Objects of a type, and what they refer to, before that is ordered in chunks."""
+
+    __slots__ = (
+        "columns", "counts", "elements", "kind", "lists", "names", "part", "typed",
+    )  # fmt: skip
+
+    def __init__(self, kind, part, counts):
+        self.kind, self.part, self.counts = kind, part, counts
+        self.names = list(kind.names)
+
+    @property
+    def own_type(self):
+        """The type, if objects tell that they refer to it."""
+        return (id(self.kind.type),) if self.typed and _PY >= (3, 9) else ()
+
+    def let_go(self):
+        """Refer to no object any more."""
+        del self.part, self.lists, self.columns, self.elements
+
+
 class _Writer:
     """One dump: finds objects type by type, and writes them in chunks."""
 
@@ -1525,8 +1562,7 @@ class _Writer:
             self.out.record(b"TYPE", [_json(rows).encode("ascii")])
 
     def chunk(
-        self, kind, part, counts, *, flags=0, columns=(), names=(), rest, rest_counts,
-        lengths=None, values=(), typed=False,
+        self, kind, part, counts, references=_NONE, *, flags=0, lengths=None, values=()
     ):  # fmt: skip
         sites = None if self._site_of is None else self._numbers_of_sites(part)
         self._tell()
@@ -1540,7 +1576,7 @@ class _Writer:
                 sizes = [_longs(map(_size_or_none, repeat(kind), part))]
         if lengths is not None:
             flags |= _LENGTHS
-        if typed:
+        if references.typed:
             flags |= _TYPED
         if sites is not None:
             flags |= _SITES
@@ -1549,23 +1585,31 @@ class _Writer:
             outside = [_value_or_missing(kind.outside, o) for o in part]
             outside = [0 if many is _missing else many for many in outside]
             flags |= _OUTSIDE if any(outside) else 0
+        rest, rest_counts = references.rest, references.counts
         fixed = _NEVER
         if isinstance(rest_counts, int):
             fixed, rest_counts = rest_counts, None
         parts = [
             b"".join(
                 _number(value)
-                for value in (kind.number, flags, n, kind.extra, len(names), fixed)
+                for value in (
+                    kind.number,
+                    flags,
+                    n,
+                    kind.extra,
+                    len(references.names),
+                    fixed,
+                )
             ),
             _number(len(rest), 8),
-            _words(names),
+            _words(references.names),
             _longs(map(id, part)),
             _words(counts),
             *sizes,
         ]
         if lengths is not None:
             parts.append(_words(lengths))
-        for column in columns:
+        for column in references.columns:
             is_made = type(column) is array
             parts.append(_bytes_of(column) if is_made else _longs(column))
         if rest_counts is not None:
@@ -1596,7 +1640,7 @@ class _Writer:
 
     def write_leaves(self, kind, part):
         counts = list(map(_refcount, part))
-        self.chunk(kind, part, counts, rest=array("Q"), rest_counts=0)
+        self.chunk(kind, part, counts)
 
     def write_texts(self, kind, part):
         counts = list(map(_refcount, part))
@@ -1615,10 +1659,7 @@ class _Writer:
                 values.insert(0, _number(len(joined), 8))
             else:
                 values = self._texts(part)
-        self.chunk(
-            kind, part, counts, flags=_TEXTS, rest=array("Q"), rest_counts=0,
-            lengths=lengths, values=values,
-        )  # fmt: skip
+        self.chunk(kind, part, counts, flags=_TEXTS, lengths=lengths, values=values)
 
     def _texts(self, texts):
         """A column of texts, absent where one is ``None``."""
@@ -1639,19 +1680,13 @@ class _Writer:
             except OverflowError:
                 shown = [v if abs(v) < 1 << 63 else _NO_INTEGER for v in part]
                 values = [_longs(shown, "q")]
-        self.chunk(
-            kind, part, counts, flags=flags, rest=array("Q"), rest_counts=0,
-            values=values,
-        )  # fmt: skip
+        self.chunk(kind, part, counts, flags=flags, values=values)
 
     def write_floats(self, kind, part):
         counts = list(map(_refcount, part))
         values = [_longs(part, "d")] if self.values else []
         flags = _FLOATS if values else 0
-        self.chunk(
-            kind, part, counts, flags=flags, rest=array("Q"), rest_counts=0,
-            values=values,
-        )  # fmt: skip
+        self.chunk(kind, part, counts, flags=flags, values=values)
 
     def write_elements(self, kind, part):
         self._write_collections(kind, part, list(map(_refcount, part)), _ELEMENTS)
@@ -1670,11 +1705,9 @@ class _Writer:
             rest = array("Q", map(id, _elements_of(part, flag)))
             if factor * sum(lengths) == len(rest):
                 break
-        self.chunk(
-            kind, part, counts, flags=flag, rest=rest, rest_counts=_NEVER - 1,
-            lengths=lengths,
-        )  # fmt: skip
-        del rest
+        references = _References(rest, _NEVER - 1)
+        self.chunk(kind, part, counts, references, flags=flag, lengths=lengths)
+        del rest, references
         if half or len(part[0]) <= _PART:
             children = list(_elements_of(part, flag))
             del part
@@ -1705,14 +1738,9 @@ class _Writer:
     def write_others(self, kind, part, counts=None):
         """Objects of any other type: named references, then what is left."""
         if kind.flags & _TYPE_OBJECT:
-            # One that nobody has used yet may have no bases to ask for.
-            unready = [t for t in part if not _flags_of(t) & _READY]
-            if unready:
-                self.write_leaves(kind, unready)
-                part = [t for t in part if _flags_of(t) & _READY]
-                if not part:
-                    return
-                del unready
+            part = self._ready(kind, part)
+            if not part:
+                return
         if counts is None:
             counts = list(map(_refcount, part))
         if kind.needs_names:
@@ -1721,11 +1749,49 @@ class _Writer:
             for at, o in enumerate(part):
                 self.write_others(kind, [o], counts[at : at + 1])
             return
+        bucket = _Bucket(kind, part, counts)
+        del part
+        first = self._read(bucket)
+        lists, is_plain = bucket.lists, bucket.elements is None and kind.texts is None
+        if is_plain and kind.told and self._write_named(bucket):
+            children = list(chain.from_iterable(lists))
+        elif is_plain and not bucket.columns and not bucket.typed:
+            many = list(map(len, lists))
+            rest = array("Q", map(id, chain.from_iterable(lists)))
+            references = _References(rest, many[0] if len(set(many)) == 1 else many)
+            self.chunk(
+                kind, bucket.part, counts, references, flags=self._owns(kind)
+            )  # fmt: skip
+            children = lists.pop() if len(lists) == 1 else []
+            children.extend(chain.from_iterable(lists))
+        else:
+            self._write_mixed(bucket, first)
+            children = list(chain.from_iterable(lists))
+            if bucket.elements is not None and not kind.flags & _LIST:
+                children += chain.from_iterable(bucket.elements)
+            if not kind.told:
+                columns = chain.from_iterable(bucket.columns)
+                children += filter(lambda o: o is not _missing, columns)
+        bucket.let_go()
+        del lists
+        self.found(children)
+
+    def _ready(self, kind, part):
+        """Without the types that nobody has used yet, which may have no bases."""
+        unready = [t for t in part if not _flags_of(t) & _READY]
+        if unready:
+            self.write_leaves(kind, unready)
+            part = [t for t in part if _flags_of(t) & _READY]
+        return part
+
+    def _read(self, bucket):
+        """Read all references of a bucket; how many of each are elements."""
+        kind, part = bucket.kind, bucket.part
         if kind.type is _Module or kind.flags & _TYPE_OBJECT:
             lists = [self._referents_of(kind, o) for o in part]
         else:
             lists = list(map(_referents, part))
-        columns, names = self._columns(kind, part), list(kind.names)
+        columns = self._columns(kind, part)
         if kind.array is not None or kind.is_tensor:
             # The collector is told nothing of them.
             told = zip(*columns[:2])
@@ -1734,95 +1800,71 @@ class _Writer:
                 for found, more in zip(lists, told)
             ]
         if kind.has_locals:
-            self._add_locals(kind, part[0], columns, names)
+            self._add_locals(kind, part[0], columns, bucket.names)
         if kind.is_greenlet:
             told = set(map(id, lists[0])) | {_MISSING_ID}
             values = chain.from_iterable(columns)
             lists[0] += [o for o in values if id(o) not in told]
-        first, elements = self._elements(kind, part)
-        typed = kind.is_instance and (
+        first, bucket.elements = self._elements(kind, part)
+        bucket.lists, bucket.columns = lists, columns
+        bucket.typed = kind.is_instance and (
             _PY < (3, 9) or any(o is kind.type for o in lists[0])
         )
-        own = int(typed and _PY >= (3, 9))
-        if elements is None and kind.told and kind.texts is None:
-            # Most objects: all that they refer to has a name.
-            ids = [array("Q", map(id, column)) for column in columns]
-            many = list(map(len, lists))
-            own_type = (id(kind.type),) if own else ()
-            if (
-                many.count(own + len(ids)) == len(many)
-                and not any(_MISSING_ID in column for column in ids)
-                and all(map(_are_named(own_type), lists, zip(*ids)))
-            ):
-                children = list(chain.from_iterable(lists))
-                del lists, columns
-                self.chunk(
-                    kind, part, counts, flags=_OWNER if kind.is_instance else 0,
-                    columns=ids, names=names, rest=array("Q"), rest_counts=0,
-                    typed=typed,
-                )  # fmt: skip
-                del part
-                self.found(children)
-                return
-        if not columns and elements is None and not typed and kind.texts is None:
-            many = list(map(len, lists))
-            rest = array("Q", map(id, chain.from_iterable(lists)))
-            self.chunk(
-                kind, part, counts, flags=self._owns(kind), rest=rest,
-                rest_counts=many[0] if len(set(many)) == 1 else many,
-            )  # fmt: skip
-            children = lists.pop() if len(lists) == 1 else []
-            children.extend(chain.from_iterable(lists))
-            del part, lists, rest
-            self.found(children)
-            return
-        plain, odd = [], []
-        if columns or elements is not None or typed:
-            ids = [list(map(id, column)) for column in columns]
-            there = [own] * len(part)
+        return first
+
+    def _write_named(self, bucket):
+        """Write objects of which all that they refer to has a name, as most have.
+
+        Returns:
+            Whether it is so; if not, nothing is written.
+        """
+        own_type = bucket.own_type
+        ids = [array("Q", map(id, column)) for column in bucket.columns]
+        many = list(map(len, bucket.lists))
+        if (
+            many.count(len(own_type) + len(ids)) != len(many)
+            or any(_MISSING_ID in column for column in ids)
+            or not all(map(_are_named(own_type), bucket.lists, zip(*ids)))
+        ):
+            return False
+        references = _References(array("Q"), 0, ids, bucket.names, bucket.typed)
+        flags = _OWNER if bucket.kind.is_instance else 0
+        self.chunk(bucket.kind, bucket.part, bucket.counts, references, flags=flags)
+        return True
+
+    def _write_mixed(self, bucket, first):
+        """Write objects of which some have references without a name, in two chunks."""
+        kind, lists, elements = bucket.kind, bucket.lists, bucket.elements
+        own_type = bucket.own_type
+        ids = [list(map(id, column)) for column in bucket.columns]
+        same = [False] * len(lists)
+        if kind.told and (ids or elements is not None or bucket.typed):
+            there = [len(own_type)] * len(lists)
             if elements is not None:
-                there = [own + many for many in first]
+                there = [len(own_type) + many for many in first]
             for column in ids:
                 there = [many + (i != _MISSING_ID) for many, i in zip(there, column)]
             same = list(map(int.__eq__, there, map(len, lists)))
-            if not kind.told:
-                same = [False] * len(part)
-            are_named = _are_named((id(kind.type),) if own else ())
+            are_named = _are_named(own_type)
             for at, is_same in enumerate(same):
                 if is_same and ids:
                     named = [column[at] for column in ids]
                     named += map(id, elements[at]) if elements is not None else ()
                     same[at] = are_named(lists[at], named)
-            plain = [at for at, fits in enumerate(same) if fits]
-            odd = [at for at, fits in enumerate(same) if not fits]
-        else:
-            ids, odd = [], list(range(len(part)))
-        for rows, fits in ((plain, True), (odd, False)):
+        for fits in (True, False):
+            rows = [at for at, is_same in enumerate(same) if is_same == fits]
             if rows:
-                self._write_rows(
-                    kind, part, counts, lists, ids, names, elements, rows, fits, typed
-                )  # fmt: skip
-        children = list(chain.from_iterable(lists))
-        if elements is not None and not kind.flags & _LIST:
-            children += chain.from_iterable(elements)
-        if not kind.told:
-            children += filter(
-                lambda o: o is not _missing, chain.from_iterable(columns)
-            )
-        del part, lists, columns, elements
-        self.found(children)
+                self._write_rows(bucket, ids, rows, fits)
 
-    def _write_rows(
-        self, kind, part, counts, lists, ids, names, elements, rows, fits, typed
-    ):  # fmt: skip
+    def _write_rows(self, bucket, ids, rows, fits):
         """One chunk: of objects whose references all have names, or of the others."""
-        type_id = id(kind.type)
-        chosen = [part[at] for at in rows]
-        rest, rest_counts, columns = array("Q"), [], []
-        for column in ids:
-            columns.append(
-                [0 if column[at] == _MISSING_ID else column[at] for at in rows]
-            )
+        kind, elements = bucket.kind, bucket.elements
+        chosen = [bucket.part[at] for at in rows]
+        rest, rest_counts = array("Q"), []
+        columns = [
+            [0 if column[at] == _MISSING_ID else column[at] for at in rows]
+            for column in ids
+        ]
         flags, lengths = self._owns(kind), None
         if elements is not None:
             flags |= _PAIRS if kind.flags & _DICT else _ELEMENTS
@@ -1830,31 +1872,7 @@ class _Writer:
             lengths = [len(elements[at]) // factor for at in rows]
         for row, at in enumerate(rows):
             listed = list(map(id, elements[at])) if elements is not None else []
-            others = []
-            if not fits:
-                told = [] if not kind.told else lists[at]
-                others = list(map(id, told))
-                own = {
-                    self._all_names[kind.names[number]]: column[row]
-                    for number, column in enumerate(columns)
-                    if column[row] and kind.getters[number] is None
-                } if _INLINE and not kind.has_locals else {}  # fmt: skip
-                has_dict = any(_is_dict_of(o, own) for o in told)
-                for i in listed:
-                    if i in others:
-                        others.remove(i)
-                for number, column in enumerate(columns):
-                    value = column[row]
-                    if not value or not kind.told:
-                        continue
-                    if value not in others:
-                        column[row] = 0  # of the class, or of a dict
-                        continue
-                    others.remove(value)
-                    if has_dict and kind.getters[number] is None:
-                        column[row] = 0  # the dict has it too
-                if typed and type_id in others:
-                    others.remove(type_id)
+            others = [] if fits else self._others(bucket, at, listed, columns, row)
             rest_counts.append(len(listed) + len(others))
             rest.extend(listed)
             rest.extend(others)
@@ -1866,10 +1884,44 @@ class _Writer:
             flags |= _TEXTS
         self._note_names(kind, chosen)
         self.chunk(
-            kind, chosen, [counts[at] for at in rows], flags=flags, columns=columns,
-            names=names, rest=rest, rest_counts=rest_counts, lengths=lengths,
-            values=values, typed=typed,
+            kind, chosen, [bucket.counts[at] for at in rows],
+            _References(rest, rest_counts, columns, bucket.names, bucket.typed),
+            flags=flags, lengths=lengths, values=values,
         )  # fmt: skip
+
+    def _others(self, bucket, at, listed, columns, row):
+        """Ids of what an object refers to that is no element and has no name.
+
+        Named ones that it does not refer to itself are taken out of the columns.
+        """
+        kind = bucket.kind
+        if not kind.told:
+            return []
+        told = bucket.lists[at]
+        others, own = list(map(id, told)), {}
+        if _INLINE and not kind.has_locals:
+            own = {
+                self._all_names[kind.names[number]]: column[row]
+                for number, column in enumerate(columns)
+                if column[row] and kind.getters[number] is None
+            }
+        has_dict = any(_is_dict_of(o, own) for o in told)
+        for i in listed:
+            if i in others:
+                others.remove(i)
+        for number, column in enumerate(columns):
+            value = column[row]
+            if not value:
+                continue
+            if value not in others:
+                column[row] = 0  # of the class, or of a dict
+                continue
+            others.remove(value)
+            if has_dict and kind.getters[number] is None:
+                column[row] = 0  # the dict has it too
+        if bucket.typed and id(kind.type) in others:
+            others.remove(id(kind.type))
+        return others
 
     def _owns(self, kind):
         """The flag of objects whose dict is a part of them."""
