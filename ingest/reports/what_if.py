@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from ingest.queries.answer import Answer
 from ingest.reports.render import folded, table_text
 from ingest.words.text import counted, human_bytes, printable
 
@@ -106,8 +107,9 @@ def as_text(dump: str, found: Mapping[str, object], captions: Captions) -> str:
     ]
     if not rows:
         return text + folded("Removing any single reference frees nothing.", "")
-    heads = ("cut", "objects", "references", "frees alone", "share", "all so far")
-    text += table_text(heads, rows)
+    heads = ("cut", "objects cut", "references cut", "frees alone", "share", "so far")
+    shown = Answer(heads, tuple(rows)).without_empty_columns()
+    text += table_text(shown.columns, shown.rows)
     text += "\n" + folded(
         f"Freed by all of them together: {counted(int(freed['objects']), 'objects')}, "
         f"{human_bytes(int(freed['bytes']))}, "
@@ -116,9 +118,9 @@ def as_text(dump: str, found: Mapping[str, object], captions: Captions) -> str:
     )
     types = cast("list[dict[str, object]]", found["types"])
     if types:
-        shown = [
+        listed = [
             (captions.of(str(row["type"])), row["objects"], row["bytes"])
             for row in types
         ]
-        text += "\n" + table_text(("type", "objects", "bytes"), shown)
+        text += "\n" + table_text(("type", "objects", "bytes"), listed)
     return text
