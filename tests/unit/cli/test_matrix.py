@@ -1,7 +1,7 @@
 """Every command on a dump of every format, however it is kept: each refusal is meant.
 
 The quick suite tries each command on some; the deep suite on all, and prints the table.
-Loaded dumps are in `tests/integration/test_agents.py` and those of each command.
+Loaded dumps are in `tests/integration/test_matrix_of_loaded.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.fuzz.seeds import SEEDS
 from tests.hints import ran
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 WAYS = ("file", "export", "fleet")
@@ -37,21 +37,22 @@ class Kept(NamedTuple):
 
 
 def commands(kept: Kept, new: str) -> dict[str, list[str]]:
-    """Each command that takes a dump, and needs no server.
+    """Each command that takes a dump.
 
     Args:
         kept: Of what.
         new: A path that is free.
     """
     first, second = kept.first, kept.second
+    asked = "--dump" if kept.way == "loaded" else "--in"
     return {
         "info": ["info", first],
         "info of two": ["info", first, second],
-        "why": ["why", kept.type, "--in", first],
+        "why": ["why", kept.type, asked, first],
         "objsize": ["objsize", first, kept.type],
         "what-if": ["what-if", first],
-        "report": ["report", "--in", first],
-        "query": ["query", "type-histogram", "--in", first],
+        "report": ["report", asked, first],
+        "query": ["query", "type-histogram", asked, first],
         "compare": ["compare", first, second],
         "check": ["check", first, second, "--allow-incomplete"],
         "timeline": ["timeline", first],
@@ -75,9 +76,11 @@ def refusal(kept: Kept, command: str) -> str | None:
         return "collections are read from a dump's file"
     if command == "timeline" and kept.format not in TIMELINES:
         return "records no collections"
+    if command == "fleet add" and kept.way == "loaded":
+        return "no such file or folder"
     if command == "fleet add" and kept.way != "file":
         return "was read before, and a fleet takes the files of dumps"
-    if command.startswith("export") and kept.way == "fleet":
+    if command.startswith("export") and kept.way in ("fleet", "loaded"):
         return "dumps that a database or a fleet keeps are not taken here"
     return None
 
@@ -108,32 +111,50 @@ def made(folder: Path, package: str, ways: Sequence[str]) -> Iterator[Kept]:
 CHOSEN = dict.fromkeys(SEEDS, WAYS) if PROFILE == "deep" else {"v8": WAYS}
 
 
-def test_each_refusal_is_meant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    faults, refused = [], Counter[tuple[str, str, str]]()
-    dumps = [
-        kept
-        for package, ways in CHOSEN.items()
-        for kept in made(tmp_path, package, ways)
-    ]
+def faults_of(
+    dumps: Sequence[Kept], run: Callable[..., tuple[int, str]] = ran
+) -> tuple[list[object], Counter[tuple[str, str, str]]]:
+    """Commands that refuse what they should take or take what they should refuse.
+
+    Returns:
+        These, and how often each command has refused a dump, by way and reason.
+    """
+    faults, refused = list[object](), Counter[tuple[str, str, str]]()
     for number, kept in enumerate(dumps):
         for command, words in commands(kept, f"new{number}").items():
-            code, said = ran(words)
+            code, said = run(words)
             is_refused = bool(code) and not (command == "check" and code == FINDINGS)
             expected = refusal(kept, command)
             if is_refused != (expected is not None) or (expected or "") not in said:
                 faults.append((kept, command, code, expected, said))
             if is_refused:
                 refused[command, kept.way, expected or said] += 1
+    return faults, refused
 
+
+def table(refused: Counter[tuple[str, str, str]]) -> str:
+    """What was refused, a line each."""
+    return "".join(
+        f"{command:<16} {way:<7} {count:>3}  {why}\n"
+        for (command, way, why), count in sorted(refused.items())
+    )
+
+
+def test_each_refusal_is_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dumps = [
+        kept
+        for package, ways in CHOSEN.items()
+        for kept in made(tmp_path, package, ways)
+    ]
+    faults, refused = faults_of(dumps)
     if PROFILE == "deep":
         with capsys.disabled():
             sys.stdout.write(
                 f"\n{len(dumps)} dumps, {len(commands(dumps[0], ''))} commands\n"
             )
-            for (command, way, why), count in sorted(refused.items()):
-                sys.stdout.write(f"{command:<16} {way:<7} {count:>3}  {why}\n")
+            sys.stdout.write(table(refused))
     assert not faults, "\n".join(map(str, faults))
     assert refused
