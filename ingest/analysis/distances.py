@@ -190,8 +190,11 @@ def search_roots(
         ones = np.ones(len(objects), np.int32)
         return objects, ones, np.full(len(objects), ROOT, np.int32)
 
+    apart = np.empty(0, np.int32) if best is None else _apart(graph, ~is_weak)
+    distance[apart] = 1  # seen, until the search from the best roots is done
     for some in _in_turn(graph, ~is_weak, best):
         follow(RefKind.STRONG, *at_roots(graph.root_object[some]))
+        distance[apart[parent[apart] == UNREACHABLE]] = -1
     if all_strong:
         return Reach(distance, parent, None)
     weaker = np.flatnonzero(kinds)
@@ -207,6 +210,24 @@ def search_roots(
         order = np.argsort(far, kind="stable")
         follow(level, seeds[order], far[order], parents[order])
     return Reach(distance, parent, strength)
+
+
+def _apart(graph: HeapGraph, strong: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """int32: live threads, and modules with their dicts of variables.
+
+    They are there without the fields and imports that refer to them, directly or by
+    way of other threads and modules.
+    """
+    runtime, names = named(graph.runtime), graph.type_names
+    is_module = np.array([*(name == runtime.module_type for name in names), False])
+    is_space = np.array([*(name in runtime.namespaces for name in names), False])
+    threads = graph.root_object[strong & (graph.root_kind == RootKind.THREAD)]
+    modules = graph.root_object[strong & is_module[graph.type_index[graph.root_object]]]
+    found = [threads, modules]
+    for module in modules.tolist():
+        held = graph.ref_target[slice(*graph.ref_start[module : module + 2].tolist())]
+        found.append(held[is_space[graph.type_index[held]]])
+    return np.unique(np.concatenate(found))
 
 
 def _in_turn(

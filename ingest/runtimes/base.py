@@ -127,6 +127,8 @@ class Runtime:
             ``None`` if no ids do.
         module_prefix: Prefix of types that stand for the variables of a script or
             module, whose name follows; empty if there is none.
+        module_type: Full name of the type of modules, whose variables are roots; empty
+            if they are no objects.
         limited_keys: Globs of types of which a program has a limited number, whatever
             its input.
         ended: Words for objects whose type shows that they are no longer used, by a
@@ -192,6 +194,7 @@ class Runtime:
     has_finalizer_queue: bool = False
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
     module_prefix: str = ""
+    module_type: str = ""
 
     @cached_property
     def _rules(self) -> tuple[tuple[TypeClass, Callable[[str], object]], ...]:

@@ -101,7 +101,8 @@ CPYTHON = Runtime(
         "hamt_collision_node": _CONTEXT,
     },
     class_type="type",
-    namespaces=("dict",),
+    module_type="module",
+    namespaces=("dict", "module"),
     weak_holders=("frame",),
     traceback_type="traceback",
     root_words={

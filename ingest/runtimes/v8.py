@@ -63,6 +63,7 @@ V8 = Runtime(
         "Arguments", "Proxy", "Timeout", "Immediate", "TimersList",
         "PriorityQueue", "ImmediateList", "EventEmitter", "EventTarget",
         "NodeEventTarget",
+        "FixedQueue", "FixedCircularBuffer", "BufferList",
         "AsyncResource", "AsyncLocalStorage", "Module", "ModuleMap", "ModuleWrap",
         "V8EventListener", "EventListener", "JSEventHandler*", "EventTargetData",
         "RegisteredEventListener", "ScheduledAction", "DOMTimer",

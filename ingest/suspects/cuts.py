@@ -13,7 +13,7 @@ is printed is what that command answers.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -419,8 +419,11 @@ class Cuts:
             path, at = [member], member
             while (at := int(self._metrics.path_parent[at])) not in (target, ROOT):
                 path.append(at)
-            edge = Edge(target, self._reference(target, path[-1]), tuple(path[::-1]))
-            yield self._tried(f"{self.holder(edge)} -> *", [edge])
+            # Of functions that wrap one another, each holds the next one.
+            if at == target and part not in map(self._places.part, path):
+                row = self._reference(target, path[-1])
+                edge = Edge(target, row, tuple(path[::-1]))
+                yield self._tried(f"{self.holder(edge)} -> *", [edge])
         cover = self._best_cover(target, kind)
         if cover:
             places = self._words_of(cover)
@@ -586,19 +589,26 @@ class Cuts:
     ) -> tuple[Edge, NDArray[np.int32]] | None:
         """The place, in words, that most objects have in common, and those that do."""
         members = self._most_of(members)
-        sample = _some(members, most)
-        sizes = self._metrics.retained_bytes[sample].tolist()
+        sample, sizes = members, self._metrics.retained_bytes[members] + 1
+        if len(members) > most:
+            # One for each of so many equal parts of their bytes.
+            sums = np.cumsum(sizes)
+            part = int(sums[-1]) / most
+            at = np.searchsorted(sums, (np.arange(most) + 0.5) * part)
+            sample, sizes = members[at], np.full(most, part)
         for tier in (0, 1):
             edges = [self._above(index, kind, tier) for index in sample.tolist()]
             keys = [
-                None if edge is None else (self.role(edge), self._target(edge))
-                for edge in edges
+                None
+                if edge is None or self._is_static_of(edge, index)
+                else (self.role(edge), self._target(edge))
+                for edge, index in zip(edges, sample.tolist(), strict=True)
             ]
-            total: Counter[tuple[str, str] | None] = Counter()
-            for key, size in zip(keys, sizes, strict=True):
-                total[key] += size + 1
-            (common, held), *_ = total.most_common(1)
-            if common is None or 2 * held < total.total():
+            total: dict[tuple[str, str] | None, float] = defaultdict(float)
+            for key, size in zip(keys, sizes.tolist(), strict=True):
+                total[key] += size
+            common = max(total, key=total.__getitem__)
+            if common is None or 2 * total[common] < sum(total.values()):
                 continue
             is_held = np.array([key == common for key in keys], np.bool_)
             edge = self._on_path(int(sample[int(np.argmax(is_held))]), kind, tier)
@@ -607,6 +617,11 @@ class Cuts:
                 continue
             return edge, members[is_held] if sample is members else members
         return None
+
+    def _is_static_of(self, edge: Edge, member: int) -> bool:
+        """Whether a static field has an object itself, which others do not share."""
+        is_static = edge.source == ROOT and not self.is_weak(edge)
+        return is_static and edge.below[0] == member
 
     def _most_of(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
         """Those of some objects, the largest first, that have nearly all bytes."""
@@ -656,7 +671,7 @@ class Cuts:
             graph = self._graph
             rows = np.flatnonzero((graph.root_object == index) & self._root_holds)
             says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
-            says_less += (graph.root_type[rows] < 0) | ~self._of_program[rows]
+            says_less += ~self._of_program[rows]
             self._roots[index] = int(rows[int(says_less.argmin())])
         return self._roots[index]
 

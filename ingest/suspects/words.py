@@ -27,7 +27,7 @@ _PATTERNS = {
         r"|CancellationTokenSource\+Registrations",
     "event handlers": r"EventHandler|Delegate|Handler(`|$)|Callback(`|$)"
         r"|StreamSubscription",
-    "cache": r"Cach|Memo",
+    "cache": r"Cach|Memo(?!r)",
     "queue": r"Queue|Channel",
     "linked list": r"LinkedList",
     "map": r"Dictionary|Hashtable|HashMap|HashSet|Bucket|bucket",
@@ -153,7 +153,7 @@ class Words:
 
     def _is_cache(self) -> bool:
         names = (self.holder.type_name or "", self.holder.reference or "")
-        return any(re.search("cache|memo", name, re.IGNORECASE) for name in names)
+        return any(re.search("cache|memo(?!r)", name, re.IGNORECASE) for name in names)
 
     @property
     def _is_unrecorded(self) -> bool:
@@ -171,6 +171,8 @@ class Words:
         """The collection of a variable of the program that has them, by its name."""
         holder = self.holder
         if holder.index >= 0 or holder.root_kind != "static" or not self.between:
+            return None
+        if self.is_group:
             return None
         if holder.root_field is None or holder.root_name is None:
             return None

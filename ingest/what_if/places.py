@@ -228,9 +228,6 @@ class ReferencePlaces:
     def roots(self, root: int) -> str:
         """All roots like one, in words; names that differ only in numbers are equal."""
         text = self.root(root)
-        kind = RootKind(int(self._graph.root_kind[root])).label
-        if kind == "static":
-            return text
         text = _MANY.get(text, text)
         if _NUMBER.search(text):
             text = re.sub(r"(^|of )thread ", r"\1threads ", text)

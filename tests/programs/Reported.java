@@ -1,13 +1,18 @@
-import java.lang.ref.SoftReference;
+import java.io.*;
+import java.lang.management.ManagementFactory;
+import java.lang.ref.*;
 import java.nio.ByteBuffer;
+import java.sql.*;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.logging.*;
+import javax.management.ObjectName;
 
 /** Java programs that leak as public reports tell: {@code java Reported KIND}.
  *  Each prints "ready" and waits. The truth of each kind is in reported.toml. */
 public class Reported {
-    static class Order {
+    static class Order implements Serializable {
         final int number;
         final byte[] lines = new byte[900];
         Order(int number) { this.number = number; }
@@ -40,6 +45,68 @@ public class Reported {
             return size() > 4000;
         }
     }
+
+    /** What its inner objects hold, as they are not static. */
+    static class Activity {
+        final byte[] views = new byte[900];
+        class Click implements Listener { public void paid(int number) { views[0]++; } }
+    }
+
+    static class Key {
+        final String name;
+        Key(String name) { this.name = name; }
+    }
+
+    public interface GaugeMBean { int getValue(); }
+
+    public static class Gauge implements GaugeMBean {
+        final byte[] window = new byte[900];
+        public int getValue() { return window[0]; }
+    }
+
+    static class Uploader extends Handler {
+        final byte[] pending = new byte[900];
+        public void publish(LogRecord record) { }
+        public void flush() { }
+        public void close() { }
+    }
+
+    static class Driver implements java.sql.Driver {
+        final byte[] settings = new byte[900];
+        public Connection connect(String url, Properties info) { return null; }
+        public boolean acceptsURL(String url) { return false; }
+        public DriverPropertyInfo[] getPropertyInfo(String url, Properties info) { return null; }
+        public int getMajorVersion() { return 1; }
+        public int getMinorVersion() { return 0; }
+        public boolean jdbcCompliant() { return false; }
+        public Logger getParentLogger() { return null; }
+    }
+
+    static class Tracked extends WeakReference<Object> {
+        final Order order;
+        Tracked(Object owner, Order order) { super(owner, ENDED); this.order = order; }
+    }
+
+    static class Worker extends Thread {
+        final BlockingQueue<Order> inbox = new LinkedBlockingQueue<>();
+        @Override public void run() { park(); }
+    }
+
+    static class Failure extends RuntimeException {
+        final Order order;
+        Failure(Order order) { this.order = order; }
+    }
+
+    static final java.util.Timer TIMER = new java.util.Timer("retries", true);
+    static final List<Listener> CLICKS = new ArrayList<>();
+    static final Map<Key, Order> BY_KEY = new ConcurrentHashMap<>();
+    static final Logger AUDIT = Logger.getLogger("shop.audit");
+    static ObjectOutputStream out;
+    static final Cleaner CLEANER = Cleaner.create();
+    static final List<Failure> FAILURES = new LinkedList<>();
+    static final ReferenceQueue<Object> ENDED = new ReferenceQueue<>();
+    static final Set<Tracked> TRACKED = ConcurrentHashMap.newKeySet();
+    static final Map<String, List<Order>> BY_DAY = new ConcurrentSkipListMap<>();
 
     static final Object GATE = new Object();
     static final ThreadLocal<byte[][]> BUFFER = new ThreadLocal<>();
@@ -194,6 +261,76 @@ public class Reported {
                 for (int i = 0; i < 4000; i++) orders.put(i, new Order(i));
                 wait(kind);
                 if (orders.isEmpty()) throw new IllegalStateException();
+                break;
+            case "timer-tasks":
+                for (int i = 0; i < 4000; i++) {
+                    Screen screen = new Screen();
+                    TIMER.schedule(new TimerTask() { public void run() { screen.paid(1); } }, 3_600_000);
+                }
+                break;
+            case "mbeans":
+                for (int i = 0; i < 3000; i++) {
+                    ManagementFactory.getPlatformMBeanServer()
+                        .registerMBean(new Gauge(), new ObjectName("shop:type=Gauge,number=" + i));
+                }
+                break;
+            case "keys-without-equals":
+                for (int i = 0; i < 4000; i++) BY_KEY.put(new Key("today"), new Order(i));
+                break;
+            case "log-handlers":
+                for (int i = 0; i < 3000; i++) AUDIT.addHandler(new Uploader());
+                break;
+            case "inner-objects":
+                for (int i = 0; i < 4000; i++) CLICKS.add(new Activity().new Click());
+                break;
+            case "lost-thread-locals":
+                List<ThreadLocal<Order>> locals = new ArrayList<>();
+                for (int i = 0; i < 4000; i++) {
+                    locals.add(new ThreadLocal<>());
+                    locals.get(i).set(new Order(i));
+                }
+                break;
+            case "drivers":
+                for (int i = 0; i < 3000; i++) DriverManager.registerDriver(new Driver());
+                break;
+            case "object-stream":
+                out = new ObjectOutputStream(OutputStream.nullOutputStream());
+                for (int i = 0; i < 4000; i++) out.writeObject(new Order(i));
+                break;
+            case "delayed-futures":
+                for (int i = 0; i < 4000; i++) {
+                    Order order = new Order(i);
+                    CompletableFuture.delayedExecutor(1, TimeUnit.HOURS).execute(() -> order.lines[0]++);
+                }
+                break;
+            case "cleaners":
+                for (int i = 0; i < 4000; i++) {
+                    Order order = new Order(i);
+                    CLEANER.register(order, () -> order.lines[0]++);
+                }
+                break;
+            case "failures":
+                for (int i = 0; i < 4000; i++) FAILURES.add(new Failure(new Order(i)));
+                break;
+            case "tracked-references":
+                for (int i = 0; i < 4000; i++) TRACKED.add(new Tracked(new Object(), new Order(i)));
+                break;
+            case "inbox-of-thread":
+                Worker worker = new Worker();
+                worker.setDaemon(true);
+                worker.start();
+                for (int i = 0; i < 4000; i++) worker.inbox.add(new Order(i));
+                break;
+            case "lists-by-day":
+                for (int i = 0; i < 9000; i++) {
+                    BY_DAY.computeIfAbsent("day " + i % 90, day -> new ArrayList<>()).add(new Order(i));
+                }
+                break;
+            case "common-pool":
+                for (int i = 0; i < 4000; i++) {
+                    Order order = new Order(i);
+                    ForkJoinPool.commonPool().submit(() -> { park(); order.lines[0]++; });
+                }
                 break;
             case "caches":
                 Caches.fill();

@@ -4,7 +4,9 @@
 const http = require("http");
 const vm = require("vm");
 const { AsyncLocalStorage } = require("async_hooks");
-const { EventEmitter } = require("events");
+const { EventEmitter, on } = require("events");
+const channels = require("diagnostics_channel");
+const { Readable, Writable } = require("stream");
 
 class Order {
   constructor(number) {
@@ -20,6 +22,8 @@ const store = new AsyncLocalStorage();
 const shutdown = new AbortController();
 const waiting = [];
 const memo = {};
+const refs = new Map();
+const proxies = new Set();
 let ready = null;
 
 class Registry extends Map {}
@@ -33,6 +37,29 @@ class Depot {
   keep(order) { this.#held.add(order); }
 }
 const depot = new Depot();
+
+function memoize(load) {
+  const loaded = new Map();
+  return (key) => {
+    if (!loaded.has(key)) loaded.set(key, load(key));
+    return loaded.get(key);
+  };
+}
+const price = memoize((number) => new Order(number));
+
+function limit(most) {
+  let active = 0, head = null, tail = null;
+  return (task) => {
+    if (active < most) return active++, task();
+    const node = { task, next: null };
+    if (tail) tail.next = node; else head = node;
+    tail = node;
+    return head;
+  };
+}
+const limited = limit(2);
+const feed = new Readable({ objectMode: true, read() {} });
+const sink = new Writable({ objectMode: true, write(order, encoding, done) {} });
 
 const kinds = {
   "request-map": async () => {
@@ -177,6 +204,56 @@ const kinds = {
       const key = { i };
       waiting.push(key);
       meta.set(key, new Order(i));
+    }
+  },
+  "buffer-slices": () => {
+    for (let i = 0; i < 300; i++) waiting.push(Buffer.alloc(65536, i).subarray(0, 100));
+  },
+  "unread-events": async () => {
+    exports.ticks = on(bus, "tick");
+    for (let i = 0; i < 3000; i++) bus.emit("tick", new Order(i));
+  },
+  "unread-stream": () => {
+    for (let i = 0; i < 3000; i++) feed.push(new Order(i));
+  },
+  "unwritten-stream": () => {
+    for (let i = 0; i < 3000; i++) sink.write(new Order(i));
+  },
+  "symbol-registry": () => {
+    const cache = globalThis[Symbol.for("shop.cache")] = new Map();
+    for (let i = 0; i < 3000; i++) cache.set(i, new Order(i));
+  },
+  "memoized": () => {
+    for (let i = 0; i < 3000; i++) price(i);
+  },
+  "kept-errors": () => {
+    for (let i = 0; i < 3000; i++) {
+      const error = new Error(`order ${i}`, { cause: new Order(i) });
+      waiting.push(error);
+    }
+  },
+  "channel-subscribers": () => {
+    for (let i = 0; i < 3000; i++) {
+      const order = new Order(i);
+      channels.subscribe("shop.paid", () => order.number);
+    }
+  },
+  "proxied": () => {
+    for (let i = 0; i < 3000; i++) proxies.add(new Proxy(new Order(i), {}));
+  },
+  "string-slices": () => {
+    for (let i = 0; i < 200; i++) {
+      const page = Array.from({ length: 4000 }, (_, j) => String.fromCharCode(97 + (i + j) % 26)).join("");
+      waiting.push(page.substring(100, 140));
+    }
+  },
+  "dead-weak-references": () => {
+    for (let i = 0; i < 60000; i++) refs.set(i, new WeakRef({ i }));
+  },
+  "limited-tasks": () => {
+    for (let i = 0; i < 3000; i++) {
+      const order = new Order(i);
+      limited(() => new Promise(() => order.number));
     }
   },
 };

@@ -6,16 +6,22 @@ reported.toml.
 
 import asyncio
 import atexit
+import contextlib
 import contextvars
 import functools
 import gc
+import itertools
 import logging
+import logging.handlers
+import multiprocessing
 import queue
 import sys
 import threading
+import types
 import weakref
 from collections import OrderedDict, UserDict, defaultdict, deque
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 
 def ready():
@@ -35,6 +41,9 @@ class Invoice:
     def __init__(self, number):
         self.number = number
         self.lines = bytearray(900)
+
+    def close(self):
+        pass
 
 
 class History(OrderedDict):
@@ -306,7 +315,7 @@ def suspended_generators():
 
 def exit_handlers():
     for number in range(4000):
-        atexit.register(len, Invoice(number).lines)
+        atexit.register(Invoice(number).close)
     ready()
 
 
@@ -376,6 +385,282 @@ def finalizers():
         connection = Basket()
         shop.live.append(connection)
         weakref.finalize(connection, close, Invoice(number))
+    ready()
+
+
+def array_views():
+    import numpy
+
+    shop.samples = [numpy.random.rand(60_000)[:10] for _ in range(60)]
+    ready()
+
+
+def finished_tasks():
+    async def fetch(number):
+        return Invoice(number)
+
+    async def main():
+        shop.requests = []
+        for number in range(4000):
+            task = asyncio.create_task(fetch(number))
+            await task
+            shop.requests.append(task)
+        await asyncio.to_thread(ready)
+
+    asyncio.run(main())
+
+
+class Database:
+    """A connection that remembers its statements, for debugging."""
+
+    def __init__(self):
+        self.queries_log = deque()
+
+    def execute(self, number):
+        sql = f"SELECT * FROM invoice WHERE number = {number} AND state = 'open' "
+        self.queries_log.append({"sql": sql + "OR paid " * 60, "time": f"{number}.0"})
+
+
+connections = threading.local()
+
+
+def query_log():
+    connections.default = Database()
+    for number in range(6000):
+        connections.default.execute(number)
+    ready()
+
+
+class Counter:
+    """A metric with a child for each combination of labels."""
+
+    def __init__(self, *names):
+        self.names = names
+        self.children = {}
+        self.lock = threading.Lock()
+
+    def labels(self, *values):
+        if values not in self.children:
+            self.children[values] = child = Counter()
+            child.labelled = values
+        return self.children[values]
+
+
+SEEN_TASKS = Counter("task", "key")
+
+
+def metric_labels():
+    for number in range(9000):
+        SEEN_TASKS.labels("mail", f"2026-11-27T06:00:00.{number:06}")
+    ready()
+
+
+class Signal:
+    """A signal whose receivers are found by a key."""
+
+    def __init__(self):
+        self.receivers = []
+
+    def connect(self, receiver):
+        self.receivers.append(((id(receiver), id(self)), receiver))
+
+
+granted = Signal()
+
+
+def signal_receivers():
+    def view(request):
+        def notify(sender):
+            return request.lines
+
+        granted.connect(notify)
+
+    for number in range(4000):
+        view(Invoice(number))
+    ready()
+
+
+def buffered_records():
+    log = logging.getLogger("shop.orders")
+    log.propagate = False
+    log.setLevel(logging.DEBUG)
+    log.addHandler(logging.handlers.MemoryHandler(10**6, logging.CRITICAL + 1))
+    for number in range(4000):
+        log.info("paid %s", Invoice(number))
+    ready()
+
+
+def loaded_modules():
+    for number in range(40):
+        module = types.ModuleType(f"job_{number}")
+        module.ROWS = [Invoice(row) for row in range(100)]
+        sys.modules[module.__name__] = module
+    ready()
+
+
+def recorded_calls():
+    shop.mailer = mock.Mock()
+    for number in range(800):
+        shop.mailer.send(Invoice(number))
+    ready()
+
+
+def unread_process_queue():
+    shop.exports = multiprocessing.Queue()
+    for number in range(4000):
+        shop.exports.put(Invoice(number))
+    ready()
+
+
+class Row:
+    def __init__(self, number):
+        self.number = number
+        self.text = f"row {number} " * 60
+
+
+class Session:
+    """Keeps all that it has loaded, by class and key."""
+
+    def __init__(self):
+        self.identity_map = {}
+
+    def get(self, kind, number):
+        return self.identity_map.setdefault((kind, (number,)), kind(number))
+
+
+class Registry:
+    """A session for each thread."""
+
+    def __init__(self):
+        self.sessions = {}
+
+    def __call__(self):
+        return self.sessions.setdefault(threading.get_ident(), Session())
+
+
+scoped = Registry()
+
+
+def identity_map():
+    for number in range(5000):
+        scoped().get(Row, number)
+    ready()
+
+
+def kept_futures():
+    pool = ThreadPoolExecutor(max_workers=2)
+    shop.futures = [pool.submit(Invoice, number) for number in range(4000)]
+    for future in shop.futures:
+        future.result()
+    ready()
+
+
+class RetryError(Exception):
+    def __init__(self, number):
+        super().__init__(number)
+        self.reply = bytearray(900)
+
+
+def chained_errors():
+    shop.last_error = None
+    for number in range(900):
+        try:
+            raise RetryError(number) from shop.last_error
+        except RetryError as error:
+            shop.last_error = error.with_traceback(None)
+    ready()
+
+
+def blocked_threads():
+    def serve(number):
+        page = [Invoice(row) for row in range(100)]
+        begun.set()
+        gate.wait()
+        return page, number
+
+    gate = threading.Event()
+    for number in range(40):
+        begun = threading.Event()
+        threading.Thread(target=serve, args=(number,), daemon=True).start()
+        begun.wait()
+    ready()
+
+
+class Report:
+    def __init__(self, number):
+        self.number = number
+
+    @functools.cached_property
+    def table(self):
+        return [f"{self.number} {row} " * 6 for row in range(60)]
+
+
+def cached_properties():
+    shop.reports = {number: Report(number) for number in range(400)}
+    for report in shop.reports.values():
+        len(report.table)
+    ready()
+
+
+def unread_branch():
+    shop.replay, invoices = itertools.tee(Invoice(number) for number in range(4000))
+    for invoice in invoices:
+        len(invoice.lines)
+    ready()
+
+
+def unread_async_queue():
+    async def main():
+        shop.inbox = asyncio.Queue()
+        for number in range(4000):
+            await shop.inbox.put(Invoice(number))
+        await asyncio.to_thread(ready)
+
+    asyncio.run(main())
+
+
+def exit_stack():
+    shop.cleanup = contextlib.ExitStack()
+    for number in range(4000):
+        shop.cleanup.callback(Invoice(number).lines.clear)
+    ready()
+
+
+def thread_timers():
+    for number in range(60):
+        invoices = [Invoice(row) for row in range(number, number + 60)]
+        timer = threading.Timer(3600, print, invoices)
+        timer.daemon = True
+        timer.start()
+    ready()
+
+
+def wrapped_again():
+    def traced(function, note):
+        @functools.wraps(function)
+        def call(*args):
+            return function(*args), note
+
+        return call
+
+    Shop.pay = lambda self: None
+    for _ in range(3000):
+        Shop.pay = traced(Shop.pay, bytearray(900))
+    ready()
+
+
+class Screen(Invoice):
+    def __init__(self, number):
+        super().__init__(number)
+        self.on_close = None
+
+
+def weak_callbacks():
+    shop.watched = {}
+    for number in range(4000):
+        screen = Screen(number)
+        screen.on_close = weakref.ref(shop, lambda _, screen=screen: screen.lines)
+        shop.watched[number] = screen.on_close
     ready()
 
 

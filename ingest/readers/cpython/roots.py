@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,11 +25,7 @@ _RELOADED = ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__
 """Names that every module has."""
 
 _MAIN, _SPAWNED = "__main__", "__mp_main__"
-"""Names of the program's own module; a spawned process has both."""
-
-_MOST_NAMES = 4
-"""The most names of one module under which its variables become roots; otherwise a file
-could repeat the variables as often as it has modules."""
+"""Names of the program's own module, which has both once multiprocessing is loaded."""
 
 
 class PythonRoots:
@@ -74,8 +69,9 @@ class PythonRoots:
 
         An object of several modules comes first under the name in the module that it
         says it belongs to, or else in the module that was imported last: a module that
-        imports a name is loaded after it began to import the other one. Processes
-        spawned by multiprocessing report ``__mp_main__`` as ``__main__``.
+        imports a name is loaded after it began to import the other one. The variables
+        of a module with several names have one of them: ``__main__`` rather than
+        ``__mp_main__``.
 
         Args:
             modules: In the order in which they were imported.
@@ -86,29 +82,27 @@ class PythonRoots:
         ids: list[int] = []
         names: list[str] = []
         foreign: list[bool] = []
-        told_spaces: Counter[int] = Counter()
+        told: set[int] = set()
         pairs = list(zip(modules[::-1], spaces[::-1].tolist(), strict=True))
         pairs.sort(key=lambda pair: pair[0].name == _SPAWNED)
-        has_main = any(module.name == _MAIN for module in modules)
         for module, space in pairs:
             name = module.name
             homes = [f"{name}."] + [f"{_SPAWNED}."] * (name == _MAIN)
-            is_second = has_main and name == _SPAWNED
-            told_spaces[space] += 1
-            if space < 0 or not module.ident or told_spaces[space] > _MOST_NAMES:
+            if space < 0 or not module.ident or space in told:
                 continue
+            told.add(space)
             part = slice(int(objects.start[space]), int(objects.start[space + 1]))
             field = objects.ref_field[part].tolist()
             target = objects.target[part]
             texts = values.pick(target)
-            told = zip(
+            variables = zip(
                 field,
                 objects.ref_id[part].tolist(),
                 target.tolist(),
                 texts,
                 strict=True,
             )
-            for row, ident, at, text in told:
+            for row, ident, at, text in variables:
                 key = self._fields.names[row] if row >= 0 else ""
                 if not key or key == KEY_NAME or key in _RELOADED or at < 0:
                     continue
@@ -118,7 +112,7 @@ class PythonRoots:
                     text.startswith(home) and "." not in text[len(home) :]
                     for home in homes
                 )
-                foreign.append(is_second or not own)
+                foreign.append(not own)
         order = np.argsort(np.array(foreign, np.bool_), kind="stable").tolist()
         self.add(
             [ids[at] for at in order],

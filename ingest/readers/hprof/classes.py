@@ -63,6 +63,10 @@ _LONG_NAME = 256
 _COUNT, _CONSTANT = Struct(">H"), Struct(">HB")
 
 _REFERENCE = "java.lang.ref.Reference"
+_WEAKER = ("referent", "discovered")
+"""Fields of ``Reference`` that do not hold: by the second one the collector, while it
+works, has a list of references to be cleared."""
+
 _REFERENT_KINDS = {
     "java.lang.ref.SoftReference": RefKind.SOFT,
     "java.lang.ref.WeakReference": RefKind.WEAK,
@@ -470,7 +474,7 @@ class ClassTable:
                 slot = self._slot_count
                 columns.slot_offset[slot] = offset
                 columns.slot_field[slot] = self.field_index(name)
-                columns.slot_is_referent[slot] = is_reference and name == "referent"
+                columns.slot_is_referent[slot] = is_reference and name in _WEAKER
                 self._slot_count += 1
             offset += self._width(code)
         columns.slot_end[row] = self._slot_count

@@ -30,7 +30,7 @@ from ingest.analysis.type_dominators import type_retained_bytes
 from ingest.analysis.types import rows_where, type_references
 from ingest.answers.opened import OpenedHeap
 from ingest.arrays.compiled import Kernel
-from ingest.heap.graph import HeapGraph, RefKind, starts_type
+from ingest.heap.graph import HeapGraph, RefKind, RootKind, starts_type
 from ingest.heap.read_options import StrengthPolicy
 from ingest.suspects.holders import shortest_path
 from ingest.tables.heap_tables import HeapTables
@@ -49,6 +49,18 @@ def test_a_diamond_is_dominated_by_its_top() -> None:
     graph = graph_of([1, 2], [3], [3], [], roots=[0])
 
     assert dominators_of(graph)[0].by_object().tolist() == [ROOT, 0, 0, 0]
+
+
+def test_a_live_thread_is_not_what_a_static_field_leads_to() -> None:
+    #  static -> 0 -> 1, a thread -> 2
+    graph = graph_of([1], [2], [], roots=[0, 1])
+    kinds = np.array([RootKind.STATIC, RootKind.THREAD], np.uint8)
+    graph = replace(graph, root_kind=kinds)
+
+    reach = search_roots(graph, best=np.array([True, False]))
+
+    assert reach.parent.tolist() == [ROOT, ROOT, 1]
+    assert reach.distance.tolist() == [1, 1, 2]
 
 
 def test_garbage_has_no_dominator_no_distance_and_retains_nothing() -> None:

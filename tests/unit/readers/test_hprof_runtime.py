@@ -16,7 +16,16 @@ from ingest.readers import parts, read_all
 from ingest.readers.source import open_source
 from ingest.tables.heap_tables import HeapTables
 from tests.deep import cuts
-from tests.dumps.hprof import BYTE, HEAP_DUMP_END, INT, OBJECT, SEGMENT, jdk, program
+from tests.dumps.hprof import (
+    BYTE,
+    HEAP_DUMP_END,
+    INT,
+    OBJECT,
+    SEGMENT,
+    Hprof,
+    jdk,
+    program,
+)
 from tests.heaps import measure
 from tests.unit.readers.shared import by_id, targets, warnings
 
@@ -54,6 +63,23 @@ def test_referents_are_as_strong_as_their_reference(reading: Reading) -> None:
         [RefKind.PHANTOM, strong],
         [strong, RefKind.PHANTOM],  # what a cleaner's list holds is not its referent
     ]
+
+
+def test_the_list_of_the_collector_holds_nothing(reading: Reading) -> None:
+    """By ``discovered``, one reference of a thread-local would hold the next one."""
+    dump = Hprof()
+    base, above = "java/lang/ref/Reference", "java/lang/Object"
+    dump.cls(above, 0x1000)
+    dump.cls(base, 0x1010, above, {"discovered": OBJECT})
+    dump.cls("java/lang/ref/WeakReference", 0x1020, base)
+    dump.obj(0x10000, "java/lang/ref/WeakReference", discovered=0x10100)
+    dump.obj(0x10100, "java/lang/ref/WeakReference")
+
+    graph = reading(dump.bytes())
+
+    assert graph.ref_kind is not None
+    begin, end = graph.ref_start[by_id(graph)[0x10000] :][:2]
+    assert graph.ref_kind[begin:end].tolist() == [RefKind.WEAK]
 
 
 def test_a_softly_held_cache_belongs_to_its_reference(reading: Reading) -> None:

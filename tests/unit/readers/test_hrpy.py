@@ -245,8 +245,8 @@ def test_an_object_of_several_modules_is_first_under_its_own_name() -> None:
     ]
 
 
-def test_what_a_spawned_process_has_twice_is_of_main() -> None:
-    """Its classes say that they are of the module's second name."""
+def test_variables_of_a_module_with_two_names_have_that_of_main() -> None:
+    """In a spawned process classes say that they are of the module's second name."""
     heap = HrpyHeap()
     heap.texts([0x10], ["work"])
     texts = _texts("__mp_main__.work")
@@ -254,10 +254,8 @@ def test_what_a_spawned_process_has_twice_is_of_main() -> None:
     heap.dict(0x200, {0x10: 0x100})
     heap.module("__main__", 0x100, 0x200).module("__mp_main__", 0x100, 0x200)
 
-    assert root_names(graph_of(heap), 0x100)[:2] == [
-        "static root __main__.work",
-        "static root __mp_main__.work",
-    ]
+    names = root_names(graph_of(heap), 0x100)
+    assert [name for name in names if "work" in name] == ["static root __main__.work"]
 
 
 def _texts(*texts: str) -> bytes:
