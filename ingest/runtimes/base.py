@@ -127,6 +127,8 @@ class Runtime:
             ``None`` if no ids do.
         module_prefix: Prefix of types that stand for the variables of a script or
             module, whose name follows; empty if there is none.
+        mapped_prefix: Prefix of types by which the runtime maps its own files, which
+            take no memory of the program; empty if there are none.
         module_type: Full name of the type of modules, whose variables are roots; empty
             if they are no objects.
         limited_keys: Globs of types of which a program has a limited number, whatever
@@ -195,6 +197,7 @@ class Runtime:
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
     module_prefix: str = ""
     module_type: str = ""
+    mapped_prefix: str = ""
 
     @cached_property
     def _rules(self) -> tuple[tuple[TypeClass, Callable[[str], object]], ...]:

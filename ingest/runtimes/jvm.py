@@ -63,6 +63,7 @@ JVM = Runtime(
     keyed_by={"java.lang.ThreadLocal$ThreadLocalMap$Entry": "referent"},
     entries_fields={"elementData": "java.lang.Object[]"},
     weak_entry="java.util.WeakHashMap$Entry",
+    mapped_prefix="jdk.internal.jimage.",
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(

@@ -22,6 +22,7 @@ from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind
 from ingest.runtimes import TypeClass
 from ingest.suspects.evidence import Evidence, evidence, finalizer
+from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.ownership import statics_of_program, with_types_by_name
 from ingest.suspects.piles import Held, Pile, PileSearch
 from ingest.suspects.words import Words
@@ -79,8 +80,9 @@ class Suspect:
     Attributes:
         type_index: Their type.
         object_count: How many there are.
-        retained_bytes: Bytes that are freed with them.
-        share: Share of the reachable bytes, 0 to 1.
+        retained_bytes: Bytes of the heap that are freed with them.
+        share: Share of the reachable bytes, 0 to 1; where there is much memory outside
+            the heap, of both.
         object_index: The one that retains most.
         container_index: The object they accumulate in: an entry of the holder, the
             holder, or the object itself.
@@ -146,7 +148,11 @@ def find_suspects(
         return Findings((), 0)
     graph = with_types_by_name(graph)
     release_pages(graph.object_id, graph.shallow_bytes)
-    return _Search(graph, _from_owners(graph, metrics, own), own).findings()
+    outside = outside_of(graph, metrics)
+    if outside is not None:
+        graph, metrics = with_outside(graph, metrics, outside)
+    metrics = _from_owners(graph, metrics, own)
+    return _Search(graph, metrics, own, outside).findings()
 
 
 def _from_owners(
@@ -183,9 +189,13 @@ class _Search:
     """The search for the suspects of one heap."""
 
     def __init__(
-        self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
+        self,
+        graph: HeapGraph,
+        metrics: HeapMetrics,
+        own: Sequence[str],
+        outside: NDArray[np.int64] | None,
     ) -> None:
-        self._graph, self._metrics = graph, metrics
+        self._graph, self._metrics, self._outside = graph, metrics, outside
         self._search = PileSearch(graph, metrics, own)
         self._taken = np.zeros(0, np.uint8)
 
@@ -323,7 +333,8 @@ class _Search:
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
-            retained_bytes=cut.freed_bytes,
+            retained_bytes=cut.freed_bytes - self._outside_bytes(cut.lost),
+            outside_bytes=self._outside_bytes(cut.lost),
             share=cut.freed_bytes / metrics.reachable_bytes,
             holder=holder,
             between=[graph.type_name(at) for at in holder.between],
@@ -341,6 +352,10 @@ class _Search:
         )
         found = evidence(graph, metrics, holder, pile.members, words.pattern)
         return _Told(held, words, found, np.packbits(cut.lost))
+
+    def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
+        """Bytes that some objects own outside the heap."""
+        return 0 if self._outside is None else int(self._outside[lost].sum())
 
     def _companions(self, held: Held) -> str:
         """The objects that are freed with a pile, if they are more than the pile."""
@@ -372,7 +387,7 @@ class _Search:
         return Suspect(
             type_index=pile.type_index,
             object_count=pile.object_count,
-            retained_bytes=cut.freed_bytes,
+            retained_bytes=words.retained_bytes or 0,
             share=words.share,
             object_index=holder.member,
             container_index=container if container >= 0 else largest,

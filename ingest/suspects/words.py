@@ -98,6 +98,7 @@ class Words:
         object_count: How many there are.
         retained_bytes: What they retain; ``None`` if that is not known.
         share: Of the reachable bytes, 0 to 1.
+        outside_bytes: What they own outside the heap.
         holder: What holds them.
         between: Full names of the types from what the holder refers to down to the
             objects.
@@ -132,6 +133,7 @@ class Words:
     companions: str = ""
     waits_for: str | None = None
     link: str = ""
+    outside_bytes: int = 0
 
     @cached_property
     def pattern(self) -> str:
@@ -186,8 +188,11 @@ class Words:
         what = f"One {name}" if self.object_count == 1 else ""
         what = what or f"{self.object_count:,} {name}"
         if self.retained_bytes is not None:
-            size = human_bytes(self.retained_bytes)
-            what += f" ({size}, {self.share:.0%} of the reachable heap)"
+            size, of = human_bytes(self.retained_bytes), "the reachable heap"
+            if self.outside_bytes:
+                size += f" and {human_bytes(self.outside_bytes)} outside the heap"
+                of = "both"
+            what += f" ({size}, {self.share:.0%} of {of})"
         if self.companions:
             what += f" with {self.companions}"
         is_one = self.object_count == 1

@@ -1,0 +1,61 @@
+"""Memory outside the heap, in the sizes by which suspects are found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+
+from ingest.analysis.metrics import analyse
+from ingest.heap.graph import HeapGraph
+from ingest.heap.values import ExternalMemory
+from ingest.suspects.find import find_suspects
+from ingest.suspects.outside import outside_of, with_outside
+from tests.deep import THOROUGH
+from tests.unit.graphs import graph_of, small_graphs
+
+
+def owning(graph: HeapGraph, size_bytes: int) -> HeapGraph:
+    """The heap; each of its objects has as much memory outside."""
+    rows = np.arange(graph.object_count, dtype=np.int32)
+    external = ExternalMemory(
+        rows, np.full(len(rows), size_bytes), np.zeros_like(rows), ("buffer",)
+    )
+    return replace(graph, external=external)
+
+
+@THOROUGH
+@given(small_graphs())
+def test_all_that_dominate_an_object_retain_what_it_owns_outside(
+    graph: HeapGraph,
+) -> None:
+    graph = owning(graph, 1 << 40)
+    metrics = analyse(graph)
+    outside = outside_of(graph, metrics)
+    assert outside is not None or not metrics.reachable_count
+    if outside is None:
+        return
+    larger, measured = with_outside(graph, metrics, outside)
+
+    expected = analyse(larger)
+
+    assert measured.retained_bytes.tolist() == expected.retained_bytes.tolist()
+    assert measured.reachable_bytes == expected.reachable_bytes
+
+
+def test_a_few_bytes_outside_change_nothing() -> None:
+    graph = owning(graph_of([1], [], roots=[0], sizes=[500, 500]), 40)
+
+    assert outside_of(graph, analyse(graph)) is None
+
+
+def test_a_suspect_is_told_with_its_memory_outside() -> None:
+    children = list(range(1, 201))
+    graph = graph_of(children, *([] for _ in children), roots=[0], sizes=[16] * 201)
+    graph = owning(graph, 1 << 20)
+
+    first, *_ = find_suspects(graph, analyse(graph)).suspects
+
+    assert "MiB outside the heap, 100% of both)" in first.sentence
+    assert first.retained_bytes <= graph.shallow_bytes.sum()
