@@ -24,7 +24,7 @@ from ingest.errors import NotFound
 from ingest.heap.graph import OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.edges import Edge, Verified
-from ingest.suspects.joints import is_below, join, marked
+from ingest.suspects.joints import by_size, is_below, join, marked, some_of
 from ingest.suspects.ownership import statics_of_program
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
@@ -461,7 +461,7 @@ class Cuts:
         besides is one only where each member is below an entry of its own.
         """
         graph, metrics = self._graph, self._metrics
-        sample = _some(members, _SAMPLE)
+        sample = some_of(members, _SAMPLE)
         size = np.maximum(metrics.retained_bytes[sample], 1)
         weight = np.maximum(size * _WHOLE // int(size.sum()), 1).astype(np.int32)
         total = np.zeros(len(metrics.dominator), np.int32)
@@ -589,13 +589,7 @@ class Cuts:
     ) -> tuple[Edge, NDArray[np.int32]] | None:
         """The place, in words, that most objects have in common, and those that do."""
         members = self._most_of(members)
-        sample, sizes = members, self._metrics.retained_bytes[members] + 1
-        if len(members) > most:
-            # One for each of so many equal parts of their bytes.
-            sums = np.cumsum(sizes)
-            part = int(sums[-1]) / most
-            at = np.searchsorted(sums, (np.arange(most) + 0.5) * part)
-            sample, sizes = members[at], np.full(most, part)
+        sample, sizes = by_size(members, self._metrics.retained_bytes[members], most)
         for tier in (0, 1):
             edges = [self._above(index, kind, tier) for index in sample.tolist()]
             keys = [
@@ -697,10 +691,3 @@ class Cuts:
 
     def _target(self, edge: Edge) -> str:
         return self._graph.captions.of(self._graph.type_name(edge.below[0]))
-
-
-def _some(rows: NDArray[np.int32], most: int) -> NDArray[np.int32]:
-    """At most so many of some rows, evenly chosen."""
-    if len(rows) <= most:
-        return rows
-    return np.asarray(rows[np.linspace(0, len(rows) - 1, most).astype(int)])

@@ -86,3 +86,25 @@ def marked(
         mark[members] = number
     _mark(metrics.dominator, mark, np.empty(len(mark), np.int32))
     return mark
+
+
+def some_of(rows: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+    """At most so many of some rows, evenly chosen."""
+    if len(rows) <= most:
+        return rows
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, most).astype(int)])
+
+
+def by_size(
+    rows: NDArray[np.int32], size_bytes: NDArray[np.int64], most: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """At most so many of some rows, one for each of equal parts of their bytes.
+
+    Returns:
+        The rows, some perhaps repeatedly, and int64, bytes that each one stands for.
+    """
+    if len(rows) <= most:
+        return rows, size_bytes + 1
+    sums = np.cumsum(size_bytes + 1)
+    at = np.searchsorted(sums, (2 * np.arange(most) + 1) * sums[-1] // (2 * most))
+    return rows[at], np.full(most, max(int(sums[-1]) // most, 1))
