@@ -188,7 +188,8 @@ CASES: dict[str, Asked] = {
     "large-objects": rows("main dotnet trace", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
-    "leak-suspects": rows("main dart dotnet trace", {})
+    "leak-suspects": rows("main dotnet trace", {})
+    + nothing("dart", {})
     + rows("main", FIRST)
     + nothing("domains", {}),
     "listeners": rows("v8", {}, FIRST) + nothing("main", {}),

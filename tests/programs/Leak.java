@@ -92,7 +92,7 @@ public final class Leak {
             colliding.put(new Key(i), i);
         }
         WASTE.add(colliding);
-        WASTE.add(ByteBuffer.allocateDirect(3 << 20));
+        WASTE.add(ByteBuffer.allocateDirect(128 << 10));
         CACHE.add(new SoftReference<>(new byte[50_000]));
         WASTE.add(Collections.unmodifiableList(new ArrayList<>(10_000)));
         URL here = Leak.class.getProtectionDomain().getCodeSource().getLocation();
