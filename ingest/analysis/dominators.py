@@ -507,26 +507,40 @@ def retained_sizes(graph: HeapGraph, tree: DominatorTree) -> NDArray[np.int64]:
 
 
 @kernel
-def _count_subtrees(dominator: Ints, pending: Ints, counts: Longs) -> None:
-    """Add the count of each object to that of its dominator, once it is complete.
+def _add_to_dominators(dominator: Ints, pending: Ints, sums: Longs) -> None:
+    """Add the sum of each object to that of its dominator, once it is complete.
 
-    ``pending`` is 0 at first, and gets the objects below each one whose own counts
-    have not been added yet.
+    ``pending`` is 0 at first, and gets the objects below each one whose own sums have
+    not been added yet.
     """
     for row in range(len(dominator)):
-        if dominator[row] != UNREACHABLE:
-            counts[row] = 1
-            if dominator[row] >= 0:
-                pending[dominator[row]] += 1
+        if dominator[row] >= 0:
+            pending[dominator[row]] += 1
     done = -1
     for first in range(len(dominator)):
         row = first
         while pending[row] == 0 and dominator[row] >= 0:
             above = dominator[row]
-            counts[above] += counts[row]
+            sums[above] += sums[row]
             pending[row] = done
             pending[above] -= 1
             row = above
+
+
+def add_to_dominators(
+    dominator: NDArray[np.int32], sums: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Add to the figure of each object those of all that it dominates, in place.
+
+    Args:
+        dominator: int32 (N + M,). The immediate dominators; see `by_object`.
+        sums: int64 (N + M,). A figure of each object alone.
+
+    Returns:
+        ``sums``.
+    """
+    _add_to_dominators(dominator, np.zeros(len(dominator), np.int32), sums)
+    return sums
 
 
 def retained_counts(dominator: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -535,8 +549,6 @@ def retained_counts(dominator: NDArray[np.int32]) -> NDArray[np.int64]:
     Memory: 12 bytes an object.
 
     Args:
-        dominator: int32 (N + M,). The immediate dominators; see `by_object`.
+        dominator: As in `add_to_dominators`.
     """
-    counts = np.zeros(len(dominator), np.int64)
-    _count_subtrees(dominator, np.zeros(len(dominator), np.int32), counts)
-    return counts
+    return add_to_dominators(dominator, (dominator != UNREACHABLE).astype(np.int64))

@@ -11,38 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.arrays.compiled import kernel
+from ingest.analysis.dominators import add_to_dominators
 from ingest.runtimes import named
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.arrays.compiled import Ints, Longs
     from ingest.heap.graph import HeapGraph
 
 _LEAST_SHARE = 0.1
 """Memory outside counts if it is at least this share of the reachable bytes."""
-
-
-@kernel
-def _add_upwards(dominator: Ints, children: Ints, size: Longs) -> None:
-    """Add to the size of each object those of all that it dominates.
-
-    ``children`` is scratch of zeros.
-    """
-    for row in range(len(dominator)):
-        if dominator[row] >= 0:
-            children[dominator[row]] += 1
-    for first in range(len(dominator)):
-        row = first
-        while row >= 0 and children[row] == 0:
-            children[row] = -1
-            above = dominator[row]
-            if above >= 0:
-                size[above] += size[row]
-                children[above] -= 1
-            row = above
 
 
 def outside_of(graph: HeapGraph, metrics: HeapMetrics) -> NDArray[np.int64] | None:
@@ -75,8 +54,7 @@ def with_outside(
     graph: HeapGraph, metrics: HeapMetrics, outside: NDArray[np.int64]
 ) -> tuple[HeapGraph, HeapMetrics]:
     """The heap and its metrics with memory outside as part of the objects' sizes."""
-    retained = outside.copy()
-    _add_upwards(metrics.dominator, np.zeros(len(retained), np.int32), retained)
+    retained = add_to_dominators(metrics.dominator, outside.copy())
     types = len(graph.type_names)
     rows = np.flatnonzero(retained[: graph.object_count])
     # Of objects in one another, what the inner ones have counts once.
