@@ -254,13 +254,12 @@ def why_type(name: str, answers: dict[str, Answer]) -> str:
         f"  {words:<12} {figure}\n" for words, figure in type_figures(answers)
     )
     head = f"{printable(name)}\n{source('type-totals')}{figures}"
-    if any(row["retained_bytes"] for row in answers["type-totals"].dicts()):
+    totals = answers["type-totals"].dicts()
+    if any(row["retained_bytes"] for row in totals):
         head += folded(OF_SUSPECTS)
     parts = [head]
     parts.append(_paths_of_type(answers))
-    total = sum(
-        cast("int", row["instance_count"]) for row in answers["type-totals"].dicts()
-    )
+    total = sum(cast("int", row["instance_count"]) for row in totals)
     for query, title, columns in (
         (
             "owners-of-type",

@@ -36,7 +36,7 @@ from ingest.readers.cpython.objects import (
 )
 from ingest.readers.cpython.roots import PythonRoots
 from ingest.readers.hrpy import NAME
-from ingest.readers.hrpy.chunks import NEVER, Flag, values_of
+from ingest.readers.hrpy.chunks import NEVER, Flag, pieces, values_of
 from ingest.readers.shared.columns import starts_of, taken
 from ingest.readers.shared.id_table import IdTable
 from ingest.readers.shared.resolver import HeapResolver
@@ -45,9 +45,7 @@ from ingest.runtimes import CPYTHON
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
+    from collections.abc import Mapping
 
     from ingest.arrays.compiled import Bools, Ids, Ints, Longs
     from ingest.heap.graph import HeapGraph
@@ -246,8 +244,10 @@ def _outside(recorded: Recorded) -> tuple[Ids, Longs, list[str]]:
         sizes.append(chunk.outside_bytes[there])
         kind = recorded.declared.type_names[chunk.type_number]
         if kind == _STORAGE and chunk.texts is not None:
-            devices = compress(_texts(*chunk.texts), there)
-            names += [_TENSORS + device[:_DEVICE_LENGTH] for device in devices]
+            text_sizes, joined = chunk.texts
+            for device in compress(pieces(joined, text_sizes), there):
+                text = device.decode("utf-8", "replace")
+                names.append(_TENSORS + text[:_DEVICE_LENGTH])
         else:
             what = "mapped memory" if kind == "mmap.mmap" else "data of an array"
             names += [what] * int(there.sum())
@@ -258,15 +258,6 @@ def _on_host(sizes: Longs, names: list[str]) -> int:
     """Bytes of that memory that are not those of a device."""
     on_device = [name.startswith(_TENSORS) and name != _ON_CPU for name in names]
     return int(sizes[~np.array(on_device, bool)].sum())
-
-
-def _texts(sizes: NDArray[np.uint32], joined: bytes) -> Iterator[str]:
-    """The texts of a chunk; those that are absent are empty."""
-    at = 0
-    for size in sizes.tolist():
-        end = at if size == NEVER else at + size
-        yield joined[at:end].decode("utf-8", "replace")
-        at = end
 
 
 def _external(

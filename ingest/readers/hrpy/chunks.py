@@ -17,6 +17,8 @@ from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.words.text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Ids, Ints, Longs
@@ -317,15 +319,21 @@ def _texts(
             lengths,
             np.frombuffer(blob, np.uint8),
         )
-    ends = np.cumsum(lengths).tolist()
-    texts, begin = [], 0
-    for row, end in enumerate(ends):
-        text = blob[begin:end]
+    texts = []
+    for row, text in enumerate(pieces(blob, sizes[there])):
         if not text.isascii():
             kinds[row] = ValueKind.UTF16
             text = text.decode("utf-8", "replace").encode("utf-16-le")
         texts.append(text)
-        begin = end
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     content = np.frombuffer(b"".join(texts), np.uint8)
     return rows[there], kinds.astype(np.uint8), lengths, content
+
+
+def pieces(blob: bytes, sizes: NDArray[np.uint32]) -> Iterator[bytes]:
+    """The texts that are joined in a chunk; those that are absent are empty."""
+    begin = 0
+    for size in sizes.tolist():
+        end = begin if size == NEVER else begin + size
+        yield blob[begin:end]
+        begin = end
