@@ -1039,9 +1039,7 @@ class _Kind:
             names = _BASE_EXCEPTION
         if t is _Code:
             names, self.told = _OF_CODE, False
-        self.is_greenlet = any(
-            _type_name(k) == "greenlet.greenlet" for k in _mro_of(t) or ()
-        )
+        self.is_greenlet = _base_named(t, "greenlet.greenlet") is not None
         if self.is_greenlet:
             names = _OF_GREENLET
         for name in names:
@@ -1058,22 +1056,24 @@ class _Kind:
                 self.texts = _qualname(found.__get__)
         elif self.name in _HAMT:
             self.texts = _context_name
-        elif any(_type_name(k) == "_thread._local" for k in _mro_of(t) or ()):
+        elif _base_named(t, "_thread._local") is not None:
             self._add(writer, _THREADS, _threads_of_local)
             if self.name == "_thread._local":
                 self.texts = _local_name
-        self.array = _array_type(t)
+        self.array = _base_named(t, "numpy.ndarray", is_static=True)
         if self.array is not None:
             self._add(writer, "base", _array_member(self.array, "base"))
             self._add(writer, "dtype", _array_member(self.array, "dtype"))
             self.texts = _array_name(self.array)
-        self.is_tensor = writer.is_copy and _extends(t, _TENSORS)
+        tensor = _base_named(t, *_TENSORS, is_static=True)
+        self.is_tensor = writer.is_copy and tensor is not None
         if self.is_tensor:
-            self._add(writer, "storage", writer.storage_of)
-            self._add(writer, "grad", writer.gradient_of)
-        self.outside = _outside(t, self.array)
-        if _extends(t, _STORAGES):
-            self.texts = _device_of
+            self._add(writer, "storage", _storage_of(writer, tensor))
+            self._add(writer, "grad", _gradient_of(writer, tensor))
+        storage = _base_named(t, "torch._C.StorageBase", is_static=True)
+        if storage is not None:
+            self.texts = _device_of(storage)
+        self.outside = _outside(t, self.array, storage)
         self.has_locals = self.is_greenlet or (
             t is _Frame or t is _Generator or t is _Coroutine or t is _AsyncGenerator
         )
@@ -1385,22 +1385,7 @@ class _Writer:
                     return list(filter(_is_text, list(found)))
         return []
 
-    def storage_of(self, tensor):
-        """The storage of a tensor, for which PyTorch makes an object; only in a copy.
-
-        Tensors that share a storage have one object.
-        """
-        get = _of_torch("TensorBase", "untyped_storage")
-        return self._made(_value_or_missing(get, tensor))  # a sparse one has none
-
-    def gradient_of(self, tensor):
-        """The gradient of a tensor; only in a copy. Others than leaves have none."""
-        if not _of_torch("TensorBase", "is_leaf")(tensor):
-            return _missing
-        get = _of_torch("TensorBase", "grad")
-        return self._made(_value_or_missing(get, tensor))
-
-    def _made(self, o):
+    def made(self, o):
         """An object that the collector may not have listed, for it was just made.
 
         PyTorch keeps it as long as the tensor.
@@ -1759,9 +1744,8 @@ class _Writer:
             many = list(map(len, lists))
             rest = array("Q", map(id, chain.from_iterable(lists)))
             references = _References(rest, many[0] if len(set(many)) == 1 else many)
-            self.chunk(
-                kind, bucket.part, counts, references, flags=self._owns(kind)
-            )  # fmt: skip
+            flags = self._owns(kind)
+            self.chunk(kind, bucket.part, counts, references, flags=flags)
             children = lists.pop() if len(lists) == 1 else []
             children.extend(chain.from_iterable(lists))
         else:
@@ -2054,10 +2038,13 @@ def _parts_of(o, flag):
         yield list(_elements_of([o], flag))
 
 
-def _array_type(t):
-    """The type of arrays of numpy if ``t`` is one, or extends it."""
+def _base_named(t, *names, is_static=False):
+    """The class of one of these names that a type is or extends; `None` if none.
+
+    A static one is made in C, as no class of the program is.
+    """
     for k in _mro_of(t) or ():
-        if not _flags_of(k) & _HEAP_TYPE and _type_name(k) == "numpy.ndarray":
+        if not (is_static and _flags_of(k) & _HEAP_TYPE) and _type_name(k) in names:
             return k
     return None
 
@@ -2097,7 +2084,7 @@ def _array_elements(array, o):
         return []
 
 
-def _outside(t, array):
+def _outside(t, array, storage):
     """A function that tells memory that no object's size includes, or `None`.
 
     The size of an array that owns its data includes them, and an array made from an
@@ -2116,48 +2103,49 @@ def _outside(t, array):
             return 0 if is_own or not is_of_c else int(size(o))
 
         return data
-    if _extends(t, _STORAGES):
-        return _storage_bytes
-    for k in _mro_of(t) or ():
-        if _type_name(k) == "mmap.mmap":
-            length = _dict_of(k).get("__len__")
-            return length if type(length) is _Slot else None
-    return None
+    if storage is not None:
+        return _storage_bytes(storage)
+    mapped = _base_named(t, "mmap.mmap")
+    length = None if mapped is None else _dict_of(mapped).get("__len__")
+    return length if type(length) is _Slot else None
 
 
-_TENSORS, _STORAGES = "torch._C.TensorBase", "torch._C.StorageBase"
+_TENSORS = ("torch._C.TensorBase", "torch._C._TensorBase")
 
 
-def _extends(t, name):
-    """Whether a type is or extends one in C that is named so; older ones have a bar."""
-    return any(
-        not _flags_of(k) & _HEAP_TYPE and _type_name(k).replace("._T", ".T") == name
-        for k in _mro_of(t) or ()
-    )
-
-
-def _of_torch(class_name, name):
-    """A method or attribute in C of a class of PyTorch, unbound; or `None`."""
-    found = _of_module("torch._C", class_name)
-    if found is None and class_name == "TensorBase":
-        found = _of_module("torch._C", "_TensorBase")
-    found = _in_mro(found, name) if isinstance(found, type) else None
+def _in_c(k, name):
+    """A method or attribute in C of a class, unbound; `None` if it has none."""
+    found = _dict_of(k).get(name)
     if type(found) is _GetSet:
         return found.__get__
     return found if type(found) is _MethodDescriptor else None
 
 
+def _storage_of(writer, tensor):
+    """A function that tells the storage of a tensor; only in a copy.
+
+    PyTorch makes one object for it, which all tensors with this storage have.
+    """
+    get = _in_c(tensor, "untyped_storage")
+    return lambda o: writer.made(_value_or_missing(get, o))  # a sparse one has none
+
+
+def _gradient_of(writer, tensor):
+    """A function that tells the gradient of a leaf; only in a copy."""
+    is_leaf, get = _in_c(tensor, "is_leaf"), _in_c(tensor, "grad")
+    return lambda o: writer.made(_value_or_missing(get, o) if is_leaf(o) else None)
+
+
 def _device_of(storage):
-    return str(_of_torch("StorageBase", "device")(storage))
+    get = _in_c(storage, "device")
+    return lambda o: str(get(o))
 
 
 def _storage_bytes(storage):
     """What a storage has of its own: none of memory that it shares, as numpy's."""
-    if not _of_torch("StorageBase", "resizable")(storage):
-        return 0
-    if _device_of(storage) == "meta":
-        return 0
-    return int(_of_torch("StorageBase", "nbytes")(storage))
+    resizable, nbytes = _in_c(storage, "resizable"), _in_c(storage, "nbytes")
+    device = _device_of(storage)
+    return lambda o: int(nbytes(o)) if resizable(o) and device(o) != "meta" else 0
 
 
 def _text_or_none(text, o):
