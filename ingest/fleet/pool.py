@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestError
@@ -53,38 +54,46 @@ class _Ended(Exception):
 
 
 class _Process(SpawnProcess):
-    """A process that its context remembers once it has started."""
+    """A process that its context remembers, unless all are ended."""
 
     def __init__(self, *args: Any, context: _Context, **kwargs: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **kwargs)
-        self._started = context.started
+        self._of = context
 
     def start(self) -> None:
-        started = self._started
-        del self._started  # all attributes are sent to the process
-        super().start()
-        started.append(self)
+        context = self._of
+        del self._of  # all attributes are sent to the process
+        with context.lock:
+            if context.is_ended:
+                raise BrokenProcessPool("its processes are ended")
+            super().start()
+            context.started.append(self)
 
 
 class _Context(SpawnContext):
-    """Starts processes, and ends them even if their pool is broken.
+    """Starts the processes of one pool, and ends them whatever the pool knows of them.
 
     Attributes:
+        lock: Held while a process starts.
         started: Processes that have started; some may have ended.
+        is_ended: Whether no process can start any more.
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.lock = Lock()
         self.started: list[_Process] = []
+        self.is_ended = False
 
     def Process(self, *args: Any, **kwargs: Any) -> _Process:  # type: ignore[override]  # noqa: ANN401, N802
         """A new process, as of `multiprocessing.Process`."""
         return _Process(*args, context=self, **kwargs)
 
     def end(self) -> None:
-        """End all processes that still run."""
-        while self.started:
-            process = self.started.pop()
+        """End all processes; the pool cannot start another one."""
+        with self.lock:
+            self.is_ended = True
+        for process in self.started:
             process.kill()
             process.join()
 
@@ -98,16 +107,15 @@ class LocalWorkers:
 
     def __init__(
         self,
-        new_pool: Callable[[], ProcessPool],
-        context: _Context,
+        new_pool: Callable[[_Context], ProcessPool],
         processes: int,
         memory_bytes: int,
         timeout_s: float | None,
     ) -> None:
         self.processors = processes
         self._new_pool = new_pool
-        self._pool = new_pool()
-        self._context = context
+        self._context = _Context()
+        self._pool = new_pool(self._context)
         self._memory_bytes = memory_bytes
         self._timeout_s = timeout_s
 
@@ -223,20 +231,16 @@ class LocalWorkers:
         """Start processes again if the pool is broken; nothing may be running."""
         if not self._pool.active:
             self.end()
-            self._pool = self._new_pool()
+            self._context = _Context()
+            self._pool = self._new_pool(self._context)
 
-    def end(self, *, after_work: bool = False) -> None:
-        """End the processes, at once or when all work is done."""
-        # The pool does not know a process that is just starting, which would end with a
-        # traceback when it looks for the pool's locks. A broken pool starts none.
-        if not self._pool.active:
-            self._context.end()
-        if after_work:
-            self._pool.close()
-        else:
-            self._pool.stop()
-        self._pool.join()
+    def end(self) -> None:
+        """End the processes at once."""
+        # First, because the pool removes its locks: a process that is just starting
+        # would look for them in vain, and end with a traceback.
         self._context.end()
+        self._pool.stop()
+        self._pool.join()
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:
@@ -289,19 +293,16 @@ def local_workers(
         raise IngestError(
             f"a fleet needs more packages; {install_command('fleet')}"
         ) from error
-    context = _Context()
 
-    def new_pool() -> ProcessPool:
+    def new_pool(context: _Context) -> ProcessPool:
         return ProcessPool(processes, context=context, initializer=_start_worker)
 
     with _one_thread_each():
-        workers = LocalWorkers(new_pool, context, processes, memory_bytes, timeout_s)
+        workers = LocalWorkers(new_pool, processes, memory_bytes, timeout_s)
         try:
             yield workers
-        except BaseException:
+        finally:
             workers.end()
-            raise
-        workers.end(after_work=True)
 
 
 @contextmanager
