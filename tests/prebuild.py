@@ -70,6 +70,7 @@ def _ask_all(folder: Path) -> None:
         for dump in map(str, _dumps(folder, package)):
             _ask("info", dump)
             _ask("timeline", dump)
+            _ask("redact", dump, f"{dump}-redacted")
             _ask("what-if", dump)
             _ask("export", dump, str(folder / f"tables-{Path(dump).name}"))
         tables = str(folder / f"tables-{package}0")

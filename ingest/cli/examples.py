@@ -29,6 +29,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "ingest export app.gcdump tables/",
         "ingest export app.gcdump import/ --for neo4j-admin --force",
     ),
+    "redact": (
+        "ingest redact app.hprof app-redacted.hprof",
+        "ingest redact app.hprof OUT.hprof --keep java.lang.Thread.name",
+        "ingest redact app.hprof OUT.hprof --level structure --hash-types 'com.acme.*'",
+    ),
     "queries": (
         "ingest queries",
         "ingest queries leak handlers",

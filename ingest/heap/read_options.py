@@ -30,6 +30,13 @@ class Fold(StrEnum):
     NONE = "none"
 
 
+class RedactionLevel(StrEnum):
+    """How much of a redacted copy is removed: values, or names of types, too."""
+
+    VALUES = "values"
+    STRUCTURE = "structure"
+
+
 class StrengthPolicy(StrEnum):
     """Which references and roots weaker than strong hold their target.
 

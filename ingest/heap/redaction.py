@@ -30,7 +30,30 @@ if TYPE_CHECKING:
 # `System.Action`1[[Game.Level+<Load>d__3, Game]]` has four.
 _NAME = re.compile(r"(?:(?<![^\s.+$/:\[,(])<[^<>]*>|[^\[\]<>,\s&*|(){}=])+")
 _SEPARATOR = re.compile(r"([.+$/:]+|`\d+)")
+MARK = "redacted by heaproots"
+"""In a file: blank values in it stand for others."""
+
+FILLER = ord("*")
+"""Stands for each character of a text, where a zero byte cannot."""
+
 _TEXTS = (ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME)
+
+
+def of_redacted_file(graph: HeapGraph) -> HeapGraph:
+    """The heap of a file with `MARK`: without the values that are blank in it."""
+    owners = tuple(
+        f"owner-{i}" if name and not name.strip("\0*") else name
+        for i, name in enumerate(graph.owners)
+    )
+    values = graph.values
+    if values is not None:
+        told = (values.content != 0) & (values.content != FILLER)
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(told)])
+        is_told = before[values.start[1:]] > before[values.start[:-1]]
+        rows = np.full(len(graph.object_id), -1, np.int32)
+        rows[values.object_index[is_told]] = values.object_index[is_told]
+        values = values.renumbered(rows)
+    return replace(graph, owners=owners, values=values, is_redacted=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +76,14 @@ class Redaction:
         """The digest of the redacted dump: it differs from that of the file."""
         told = "\0".join((file_sha256, self.salt, *self.types))
         return sha256(f"redacted\0{told}".encode()).hexdigest()
+
+    def hashed(self, text: str, file_sha256: str) -> str:
+        """The hash of a name or a text."""
+        return self._hasher(file_sha256)(text)
+
+    def type_name(self, name: str, file_sha256: str) -> str:
+        """A full name of a type, with hashes for names that a pattern matches."""
+        return self._type_name(name, self._hasher(file_sha256))
 
     def part(self, part: Part, file_sha256: str) -> Part:
         """The part of a file without the name of its process."""

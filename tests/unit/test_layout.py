@@ -33,6 +33,7 @@ FLOORS = {
     "capture": 8, "tables": 8,
     "dumps": 9,
     "answers": 10, "compare": 10, "database": 10, "fleet": 10,
+    "redact": 10,
     "gate": 11,
     "reports": 12,
     "browser": 13,
@@ -54,6 +55,7 @@ FORBIDDEN = {
     "database": {"typer", "rich", "tqdm"},
     "fleet": TOOLS,
     "answers": TOOLS,
+    "redact": TOOLS,
     "api": {"typer", "rich", "neo4j"},
     "reports": {"typer", "neo4j", "tqdm"},
 }  # fmt: skip

@@ -94,6 +94,7 @@ class RecordedFile(NamedTuple):
         spaces: Names of the parts of the heap, by number.
         flat_arrays: uint64 (F, 2), pairs in one column. Arrays that have values instead
             of references, each with the class of the values.
+        is_redacted: Whether its values were replaced by blank ones.
     """
 
     version: str
@@ -102,6 +103,7 @@ class RecordedFile(NamedTuple):
     stacks: StackTable
     spaces: dict[int, str]
     flat_arrays: Sequence[NDArray[np.uint64]] = ()
+    is_redacted: bool = False
 
 
 def assemble(
@@ -176,6 +178,7 @@ def assemble(
         spaces=_named_spaces(objects, found.spaces),
         external=external,
         values=known,
+        is_redacted=found.is_redacted,
     )
 
 

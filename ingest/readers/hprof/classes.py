@@ -98,18 +98,18 @@ mapped there, since JDK 7. On Android they tell what frees its memory; buffers w
 it are in the heap."""
 _OF_ANDROID = ("memoryRef",)
 
-_END_FIELD = re.compile(r"(?:m|is)?_?(closed|destroyed|disposed|finished)", re.I)
+END_FIELD = re.compile(r"(?:m|is)?_?(closed|destroyed|disposed|finished)", re.I)
 
 
 @cache
 def _end_word(field: str) -> str:
     """The word of a field that is true once an object's work is done; else empty."""
-    found = _END_FIELD.fullmatch(field)
+    found = END_FIELD.fullmatch(field)
     return found[1].lower() if found else ""
 
 
 @kernel
-def _enter(keys: Ids, key_row: Ints, seed: Ids, ids: Ids, rows: Ints) -> None:
+def enter(keys: Ids, key_row: Ints, seed: Ids, ids: Ids, rows: Ints) -> None:
     """Enter uint64 (M,) ``ids`` with their int32 ``rows`` in the table of classes."""
     for i in range(len(ids)):
         _, at = class_row(keys, key_row, seed[0], ids[i])
@@ -355,7 +355,7 @@ class ClassTable:
         self._make_room()
         columns = self.columns
         self._wanted[0] = class_id
-        _enter(
+        enter(
             columns.key, columns.key_row, columns.seed, self._wanted,
             np.array([row], np.int32),
         )  # fmt: skip
@@ -377,7 +377,7 @@ class ClassTable:
                 getattr(new, name)[: len(column)] = column
         self.columns = new
         named = np.array(self._named, np.int32)
-        _enter(new.key, new.key_row, new.seed, self.ids(named), named)
+        enter(new.key, new.key_row, new.seed, self.ids(named), named)
 
     def parse(self, data: bytes | bytearray, begin: int) -> None:
         """Parse the complete class record at ``begin``; a repeated one is skipped."""

@@ -17,6 +17,7 @@ import numpy as np
 from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.heap.graph import Part
 from ingest.heap.read_options import DEFAULTS
+from ingest.heap.redaction import MARK
 from ingest.readers.base import PendingDump
 from ingest.readers.hprof import MAGICS
 from ingest.readers.hprof.assembly import RecordedFile, StackTable, assemble
@@ -196,7 +197,7 @@ def _dumps(
                 heap if wanted(index) else None,
                 RecordedFile(
                     parser.version, parser.id_size, parser.table, parser.stacks,
-                    parser.spaces, parser.flat_arrays,
+                    parser.spaces, parser.flat_arrays, parser.is_redacted,
                 ),
             )  # fmt: skip
         index += 1
@@ -256,6 +257,11 @@ class _Parser:
         self._ids = np.zeros(2, np.uint64)
         self._is_truncated = False
         self._last_segment_bytes = 0
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether the name with the last id says so."""
+        return self._names.get((1 << 8 * self.id_size) - 1) == MARK
 
     def parse(self, *, stores: bool) -> bool:
         """Read up to the end of the next dump.

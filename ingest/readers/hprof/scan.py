@@ -67,7 +67,7 @@ def _width(code: int, id_size: int) -> int:
 
 
 @kernel
-def _class_end(data: Bytes, p: Number, id_size: int) -> Number:
+def class_end(data: Bytes, p: Number, id_size: int) -> Number:
     """Where the class record at ``p`` ends; `CUT` if that is outside the window."""
     end = len(data)
     p += 1 + 7 * id_size + 8
@@ -163,7 +163,7 @@ def _located(
     """Note where a class or a part of the heap is; return its end, `CUT` or `ODD`."""
     after: Number = p + 5 + id_size
     if data[p] == _CLASS_DUMP:
-        after = _class_end(data, p, id_size)
+        after = class_end(data, p, id_size)
         if after < 0:
             return after
     elif after > len(data):
