@@ -31,6 +31,11 @@ class RedactionRules(NamedTuple):
         name = f"{owner}.{field}"
         return any(fnmatchcase(name, pattern) for pattern in self.keep)
 
+    def may_keep(self, field: str) -> bool:
+        """Whether the value of a field of that name stays in some class."""
+        ends = (pattern.rpartition(".")[2] for pattern in self.keep)
+        return any(fnmatchcase(field, end) for end in ends)
+
     def type_name(self, name: str) -> str:
         """The name of a type, hashed where a pattern says so."""
         return self.redaction.type_name(name, self.file_sha256)

@@ -154,6 +154,7 @@ def assemble(
         records_garbage=FORMAT.records_garbage,
         runtime="" if meta.is_of_julia else (BUN if of_bun else V8).name,
         producer="Julia" if meta.is_of_julia else "Bun" if of_bun else "V8",
+        is_redacted=meta.is_redacted,
         field_names=tuple(field_names),
         history=history,
         values=None if values is None else values.renumbered(heap.new_row),

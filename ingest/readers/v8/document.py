@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ingest.errors import MalformedDump, TruncatedDump
+from ingest.heap.redaction import MARK
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.columns import GrowingColumn
 from ingest.readers.v8.scan import (
@@ -70,6 +71,7 @@ class Meta:
         edge_count: Likewise.
         extra_native_bytes: Native memory that belongs to no node; 0 if not recorded.
         is_of_julia: Whether Julia wrote it.
+        is_redacted: Whether its values were replaced by blank ones.
     """
 
     node_fields: list[str]
@@ -82,6 +84,7 @@ class Meta:
     edge_count: int
     extra_native_bytes: int
     is_of_julia: bool
+    is_redacted: bool
 
 
 class TraceTree(NamedTuple):
@@ -211,6 +214,7 @@ class Document:
         self._rows = np.empty(0, np.int64)
         self._content_bytes = 0
         self._places: dict[str, int] = {}
+        self._begins: dict[str, int] = {}
 
     def read(self, *, is_cut: Callable[[], bool]) -> Snapshot:
         """Read the whole snapshot.
@@ -394,6 +398,8 @@ class Document:
             "locations": self._read_locations,
             "strings": self._read_strings,
         }.get(key, self._skip)
+        self._peek()
+        self._begins[key] = feed.offset
         reading()
         self._places[key] = feed.offset
         return True
@@ -623,6 +629,7 @@ def _meta(found: dict[str, Any]) -> Meta:
         extra_native_bytes=max(int(found.get("extra_native_bytes", 0)), 0),
         # Where V8 has "node", Julia has the name of the source of its edges.
         is_of_julia="from_node" in edge_types or "jl_datatype_t" in str(meta),
+        is_redacted=found.get("redacted") == MARK,
     )
     for name in ("type", "name", "id", "self_size", "edge_count"):
         result.node_fields.index(name)
