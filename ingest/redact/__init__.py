@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.redact.rules import Redactor, Removed
 
-FORMATS = ("hprof", "v8")
+FORMATS = ("hprof", "v8", "hrpy", "gclog", "dartheap")
 """Formats of which dumps can be redacted."""
 
 

@@ -179,7 +179,7 @@ def _kept_rows(found: Snapshot, rules: RedactionRules) -> NDArray[np.int64]:
     return np.array(kept, np.int64)
 
 
-class _Copy:
+class _V8Copy:
     """Copies the bytes of a snapshot up to places, and its strings one by one."""
 
     def __init__(self, chunks: Iterator[bytes], write: Write) -> None:
@@ -313,7 +313,7 @@ def redact(
     uses.keep(kept)
     with open_source(dump) as source:
         source.allow_any_expansion()
-        copy = _Copy(source.chunks(progress, _CHUNK_BYTES), write)
+        copy = _V8Copy(source.chunks(progress, _CHUNK_BYTES), write)
         for key, (begin, end) in uses.spans().items():
             copy.copy_to(begin)
             if key == "snapshot" and end >= 0:

@@ -25,6 +25,7 @@ import numpy as np
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import EPHEMERON, Domain, RefKind, RootKind
 from ingest.heap.read_options import Fold
+from ingest.heap.redaction import MARK
 from ingest.heap.values import ValueKind
 from ingest.readers.dart import NAME
 from ingest.readers.dart.roots import SnapshotRoots
@@ -114,6 +115,7 @@ def assemble(
         roots.columns(),
         format_name=NAME,
         runtime=DART.name,
+        is_redacted=isolate == MARK,
         producer="Dart VM",
         owners=roots.owners,
         field_names=(*classes.field_names, EPHEMERON),

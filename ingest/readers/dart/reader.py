@@ -94,7 +94,7 @@ def _recorded(
     isolate = feed.text(_LONGEST_NAME_BYTES)
     for _ in ("shallow size", "capacity", "external size"):
         feed.uleb()  # counted in pages: not the sum of the objects
-    classes = _classes(feed)
+    classes = read_classes(feed)
     feed.uleb()  # number of references, which each object records too
     claimed = feed.uleb()
     objects = _objects(feed, classes, claimed, counter)
@@ -104,7 +104,7 @@ def _recorded(
     return _Recorded(isolate, classes, objects)
 
 
-def _classes(feed: Feed) -> SnapshotClasses:
+def read_classes(feed: Feed) -> SnapshotClasses:
     """The table of classes.
 
     Raises:

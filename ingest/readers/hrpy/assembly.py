@@ -22,6 +22,7 @@ import numpy as np
 from ingest.heap.graph import NO_FIELD, Folded, RootKind, ThreadStacks
 from ingest.heap.history import Allocations, History
 from ingest.heap.read_options import Fold
+from ingest.heap.redaction import MARK
 from ingest.heap.values import ExternalMemory, ObjectValues
 from ingest.readers.cpython.folding import folded, times_referenced
 from ingest.readers.cpython.objects import (
@@ -96,6 +97,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
         roots.columns(),
         format_name=NAME,
         runtime=CPYTHON.name,
+        is_redacted=recorded.header.get("redacted") == MARK,
         producer=_producer(recorded),
         notes=_notes(recorded, told_bytes),
         owners=tuple(roots.owners),
