@@ -420,7 +420,8 @@ class _Run:
             if folder.is_abandoned("heap.hrpy.part") and not folder.has("heap.hrpy"):
                 raise CaptureError(
                     f"{self._shown}: the process that wrote its heap ended too early, "
-                    + self._room.why_it_ended()
+                    "perhaps killed; a program with little memory left can write "
+                    "itself: --mode stop"
                 )
             if not is_there(self._target.pid) and copy is None:
                 raise CaptureError(f"process {self._target.pid} has ended; {LOOK}")

@@ -69,13 +69,6 @@ class Room:
                 "left; raise its limit, or have it write itself: --mode stop"
             )
 
-    def why_it_ended(self) -> str:
-        """The end of a message that the writing process has ended."""
-        return (
-            "perhaps killed; a program with little memory left can write itself: "
-            "--mode stop"
-        )
-
 
 def room_of(target: RunningProgram) -> Room:
     """What room a program has now."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -402,7 +403,7 @@ class Cuts:
         if target is None:
             return None
         least = ENOUGH * retained_bytes
-        for one in self._upwards(target):
+        for one in islice(self._upwards(target, least), _MOST_LEVELS):
             most = TOO_MUCH * int(self._metrics.retained_bytes[one])
             for found in self._candidates(one, kind, int(members[0])):
                 if found is not None and least <= found.freed_bytes <= most:
@@ -446,12 +447,13 @@ class Cuts:
             yield self._tried(self._text(edges, by_address=True), shown)
         yield self._tried(self._graph.address(target), shown[:1])
 
-    def _upwards(self, target: int) -> Iterator[int]:
-        """An object and those above it that retain little more."""
-        retained, most = self._metrics.retained_bytes, 0
+    def _upwards(self, target: int, least_bytes: float) -> Iterator[int]:
+        """An object and those above it that retain little more, but enough."""
+        retained = self._metrics.retained_bytes
         most = int(TOO_MUCH * retained[target])
         while target != ROOT and retained[target] <= most:
-            yield target
+            if TOO_MUCH * int(retained[target]) >= least_bytes:
+                yield target
             target = int(self._metrics.dominator[target])
 
     def _joint(self, members: NDArray[np.int32], retained_bytes: int) -> int | None:

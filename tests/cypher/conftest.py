@@ -16,6 +16,7 @@ from ingest.heap.identity import Identity
 from ingest.tables.heap_tables import HeapTables
 from tests.cypher.dart_heap import dart_heap
 from tests.cypher.dotnet_heap import dotnet_heap
+from tests.cypher.garbage import with_garbage
 from tests.cypher.heap import lattice, main_heap, reasons, two_domains
 from tests.cypher.jvm_heap import jvm_heap
 from tests.cypher.python_heap import python_heap
@@ -105,3 +106,11 @@ def loaded_heap(database: Database) -> Iterator[dict[str, Loaded]]:
     yield heaps
     for loaded in (*heaps.values(), *earlier):
         drop_heap(loaded)
+
+
+@pytest.fixture(scope="package")
+def loaded_garbage(database: Database) -> Iterator[Loaded]:
+    """The heap ``main`` with dead objects that refer to all of it."""
+    loaded = load_heap(database, with_garbage(main_heap()), "garbage")
+    yield loaded
+    drop_heap(loaded)

@@ -1,4 +1,7 @@
-"""Dead objects hold nothing: no answer changes with them, but those about garbage."""
+"""Dead objects hold nothing: no answer changes with them, but those about garbage.
+
+The graph of a heap with garbage answers as its tables do: see `test_reports`.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,11 @@ from tests.cypher.heap import lattice, main_heap, read_log, reasons, two_domains
 from tests.cypher.heaps import OF_THE_NODE
 from tests.cypher.jvm_heap import jvm_heap
 from tests.cypher.python_heap import python_heap
-from tests.cypher.test_reports import rows_of, table_rows
+from tests.cypher.test_reports import rows_of
 from tests.cypher.v8_heap import v8_heap
-from tests.deep import PROFILE
 from tests.dumps.gclog import Gclog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ingest.database.connection import Database
     from ingest.heap.graph import HeapGraph
     from tests.cypher.conftest import Loaded
@@ -38,9 +38,6 @@ MAKERS = {
     "dotnet": dotnet_heap, "jvm": jvm_heap, "v8": v8_heap, "python": python_heap,
     "reasons": reasons, "lattice": lattice,
 }  # fmt: skip
-ON_THE_SERVER = tuple(MAKERS) if PROFILE == "deep" else ("main",)
-"""The answers of the others' tables are those of their graphs: see `test_reports`."""
-
 ABOUT_GARBAGE = {
     "across-generations": "a young collection takes dead old objects for alive",
     "async-state-machines": "dead_count has those that nothing resumes",
@@ -65,21 +62,6 @@ ABOUT_GARBAGE = {
     "unreachable-types": "lists garbage",
 }
 """Queries whose answers garbage changes, and why it may."""
-
-
-@pytest.fixture(scope="module")
-def pairs(
-    loaded_heap: dict[str, Loaded], database: Database
-) -> Iterator[dict[str, tuple[Loaded, Loaded]]]:
-    """Each known heap, and the same with garbage."""
-    found = {}
-    for name in ON_THE_SERVER:
-        clean = loaded_heap[name]
-        dirty = load_heap(database, with_garbage(clean.heap.graph), "garbage")
-        found[name] = (clean, dirty)
-    yield found
-    for _, dirty in found.values():
-        drop_heap(dirty)
 
 
 @pytest.fixture(scope="module")
@@ -111,31 +93,15 @@ def test_garbage_changes_no_answer_but_those_about_garbage(
 
 
 @pytest.mark.server
-@pytest.mark.parametrize("name", sorted({case.query for case in EACH}))
-def test_nor_does_it_on_the_server(
-    name: str, pairs: dict[str, tuple[Loaded, Loaded]]
-) -> None:
-    for case in EACH:
-        if case.query != name or case.heap not in pairs:
-            continue
-        clean, dirty = pairs[case.heap]
-        rows = rows_of(dirty, name, case.given)
-        if name in ABOUT_GARBAGE:
-            assert rows == table_rows(dirty, name, case.given), str(case)
-        else:
-            assert rows == rows_of(clean, name, case.given), str(case)
-
-
-@pytest.mark.server
-@pytest.mark.parametrize(
-    "name", ["compare-types", "compare-paths", "new-suspects", "gone-suspects"]
-)
 def test_garbage_is_no_difference_between_dumps(
-    name: str, pairs: dict[str, tuple[Loaded, Loaded]]
+    loaded_heap: dict[str, Loaded], loaded_garbage: Loaded
 ) -> None:
-    for clean, dirty in pairs.values():
-        given = {"earlier": clean.heap.name}
-        assert ask(dirty.database, library()[name], given, dirty.number).rows == ()
+    given = {"earlier": loaded_heap["main"].heap.name}
+    for name in ("compare-types", "compare-paths", "new-suspects", "gone-suspects"):
+        rows = ask(
+            loaded_garbage.database, library()[name], given, loaded_garbage.number
+        ).rows
+        assert rows == (), name
 
 
 @pytest.mark.server
