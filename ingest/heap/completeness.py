@@ -47,6 +47,7 @@ CUT = ("truncated_", "unclosed_")
 
 _LOST = {
     "lost_event": ("1 event", "events", "lost while the dump was written"),
+    "lost_packet": ("1 packet", "packets", "lost while the dump was written"),
     "truncated_references": (
         "1 reference",
         "references",

@@ -15,6 +15,7 @@ from tests.dumps.gcdump import GcDump, i32, i64, number
 from tests.dumps.gcdump import text as string
 from tests.dumps.hprof import THREAD_OBJECT, Hprof, jdk
 from tests.dumps.nettrace import NetTrace
+from tests.dumps.perfetto import HeapGraph, mapping, message, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -345,6 +346,75 @@ def gclog_dumps(size: int) -> bytes:
     return one * (size // len(one))
 
 
+def _graph(*pieces: bytes) -> bytes:
+    """A trace with one packet of an object, its type and root, and these pieces."""
+    heap = HeapGraph().cls(1, "A", size=8).root(1, 1).obj(1, 1)
+    heap.pieces += pieces
+    return trace(*heap.packets())
+
+
+def perfetto_objects(size: int) -> bytes:
+    """A heap graph of one object, again and again."""
+    return _graph(message((2, message((1, 1 << 28)))) * (size // 8))
+
+
+def perfetto_references(size: int) -> bytes:
+    """A heap graph of one object that refers to the first, in two bytes each time."""
+    return _graph(message((2, message((1, 2), (2, 1), (5, b"\x81\0" * (size // 2))))))
+
+
+def perfetto_roots(size: int) -> bytes:
+    """A heap graph of roots, each as long as an address of a small program."""
+    held = b"\x81\x80\x80\0" * (size // 4)
+    return _graph(message((7, message((1, held), (2, 1)))))
+
+
+def perfetto_types(size: int) -> bytes:
+    """A heap graph of class objects' types that nothing uses, without ends."""
+    made = (
+        message((9, message((1, at), (3, "java.lang.Class<A>"), (5, at + 1))))
+        for at in range(2, 2 + size // 32)
+    )
+    return _graph(*made)
+
+
+def perfetto_chains(size: int) -> bytes:
+    """A heap graph of a long chain of types, and objects of the last with fields."""
+    many = size // 32
+    chain = [
+        message((9, message((1, at), (3, "B"), (5, at - 1), (6, (at,)), (7, 1))))
+        for at in range(2, 2 + many)
+    ]
+    one = message((2, many), (5, b"\1" * 1000))
+    objects = [message((2, message((1, 2 + at)) + one)) for at in range(size // 2000)]
+    return _graph(*chain, *objects)
+
+
+def perfetto_names(size: int) -> bytes:
+    """A heap graph of names of fields that are all different."""
+    made = (
+        message((4, message((1, at), (2, f"A A.a{at:x}")))) for at in range(size // 18)
+    )
+    return _graph(*made)
+
+
+def perfetto_dumps(size: int) -> bytes:
+    """A trace of heap graphs with an object each."""
+    one = HeapGraph().root(1, 1).obj(1, 1).packets()
+    return trace(*one) * min(size // 31, 60_000)
+
+
+def perfetto_packets(size: int) -> bytes:
+    """A trace of empty packets, and one heap graph."""
+    return _graph() + b"\n\0" * (size // 2)
+
+
+def perfetto_mapping(size: int) -> bytes:
+    """A trace of a heap graph and original names of classes that it does not have."""
+    names = {(f"a{at:x}", "A"): {"b": "c"} for at in range(size // 22)}
+    return _graph() + trace(mapping("", names))
+
+
 HOSTILE: dict[str, Callable[[int], bytes]] = {
     f"{made.__name__.replace('_', '-')}": made
     for made in (
@@ -355,6 +425,9 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
         trace_roots, hprof_roots, hprof_objects, hprof_classes, hprof_fields,
         hprof_references, hprof_names, hprof_loads, hprof_class_names, hprof_stacks,
         hprof_chains, hprof_segments, hprof_small_segments, hprof_spaces, gclog_dumps,
+        perfetto_objects, perfetto_references, perfetto_roots, perfetto_types,
+        perfetto_chains, perfetto_names, perfetto_dumps, perfetto_packets,
+        perfetto_mapping,
     )
 }  # fmt: skip
 """By name: each makes a file of about so many bytes."""

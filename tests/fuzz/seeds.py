@@ -17,6 +17,7 @@ from tests.dumps import (
     hprof,
     hrpy,
     nettrace,
+    perfetto,
     pyheap,
     v8,
 )
@@ -118,6 +119,11 @@ def _v8() -> list[bytes]:
     ]
 
 
+def _perfetto() -> list[bytes]:
+    plain = perfetto.trace(*perfetto.shop().packets(2))
+    return [perfetto.example(), plain, perfetto.large_trace(60, 150)]
+
+
 def _example(package: str) -> Callable[[], list[bytes]]:
     """What ``example`` of the writer of a format makes."""
     return lambda: [import_module(f"tests.dumps.{package}").example()]
@@ -134,6 +140,7 @@ _SEVERAL: dict[str, Callable[[], list[bytes]]] = {
     "hrpy": _hrpy,
     "pyheap": _pyheap,
     "v8": _v8,
+    "perfetto": _perfetto,
 }
 """Of formats with more than one example."""
 

@@ -31,6 +31,7 @@ from tests.dumps.gcdump import large_dump
 from tests.dumps.hprof import large_dump as large_hprof
 from tests.dumps.hrpy import large_dump as large_hrpy
 from tests.dumps.nettrace import large_trace
+from tests.dumps.perfetto import large_trace as large_perfetto
 from tests.dumps.pyheap import large_dump as large_pyheap
 from tests.dumps.ruby import large_dump as large_ruby
 from tests.dumps.v8 import large_snapshot as large_v8
@@ -124,6 +125,7 @@ WRITERS: dict[str, Callable[[int, int], bytes]] = {
     "hrpy": large_hrpy,
     "pyheap": large_pyheap,
     "ruby": large_ruby,
+    "perfetto": large_perfetto,
 }
 """A dump of so many objects and references, by the package that reads it."""
 

@@ -18,6 +18,7 @@ READING = {
     "hrpy": Cost(70.5, 22.0),
     "pyheap": Cost(48.9, 38.0),
     "ruby": Cost(65.8, 16.0),
+    "perfetto": Cost(32.5, 12.1),
 }
 """Of each format; measured, and below `MOST`. A gcdump is held while it is decoded:
 its file is in these, with as many bytes as the test's writer takes for a number."""

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from ingest.readers.hprof.columns import RecordedHeap
     from ingest.readers.hprof.layout import Fit
     from ingest.readers.hprof.names import NameTable
-    from ingest.readers.hprof.original_names import Renaming
     from ingest.readers.shared.irregularities import IrregularityCounter
+    from ingest.readers.shared.original_names import Renaming
 
 
 ANDROID = "1.0.3"

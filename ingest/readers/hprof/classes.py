@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ingest.arrays.compiled import kernel
-from ingest.heap.graph import RefKind
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.records import (
     BITMAP,
@@ -38,6 +37,7 @@ from ingest.readers.hprof.records import (
     ClassColumns,
     class_row,
 )
+from ingest.readers.shared.java import REFERENCE, REFERENT_KINDS, WEAKER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from ingest.arrays.compiled import Ids, Ints, Longs, Number
     from ingest.readers.hprof.names import NameTable
-    from ingest.readers.hprof.original_names import Renaming
     from ingest.readers.shared.irregularities import IrregularityCounter
+    from ingest.readers.shared.original_names import Renaming
 
 
 CLASS_ROW = len(PRIMITIVES)
@@ -62,18 +62,6 @@ _LONG_NAME = 256
 
 _COUNT, _CONSTANT = Struct(">H"), Struct(">HB")
 
-_REFERENCE = "java.lang.ref.Reference"
-_WEAKER = ("referent", "discovered")
-"""Fields of ``Reference`` that do not hold: by the second one the collector, while it
-works, has a list of references to be cleared."""
-
-_REFERENT_KINDS = {
-    "java.lang.ref.SoftReference": RefKind.SOFT,
-    "java.lang.ref.WeakReference": RefKind.WEAK,
-    "java.lang.ref.FinalReference": RefKind.FINALIZER,
-    "java.lang.ref.FinalizerReference": RefKind.FINALIZER,  # Android's
-    "java.lang.ref.PhantomReference": RefKind.PHANTOM,
-}
 _THREAD = "java.lang.Thread"
 _VALUES = {
     "java.lang.String": (TEXT, ("value", "coder", "offset", "count")),
@@ -466,7 +454,7 @@ class ClassTable:
         fields = self.fields(row)
         self._make_room(sum(code < FIRST_PRIMITIVE for _, code in fields))
         columns = self.columns
-        is_reference = self._row_names[row] == _REFERENCE
+        is_reference = self._row_names[row] == REFERENCE
         columns.slot_start[row] = self._slot_count
         offset = 0
         for name, code in fields:
@@ -474,7 +462,7 @@ class ClassTable:
                 slot = self._slot_count
                 columns.slot_offset[slot] = offset
                 columns.slot_field[slot] = self.field_index(name)
-                columns.slot_is_referent[slot] = is_reference and name in _WEAKER
+                columns.slot_is_referent[slot] = is_reference and name in WEAKER
                 self._slot_count += 1
             offset += self._width(code)
         columns.slot_end[row] = self._slot_count
@@ -543,8 +531,8 @@ class ClassTable:
                 columns.special_offset[row, 0] += columns.own_bytes[row]
         columns.is_known[row] = 1
         name = self._row_names[row]
-        if name in _REFERENT_KINDS:
-            columns.referent_kind[row] = _REFERENT_KINDS[name]
+        if name in REFERENT_KINDS:
+            columns.referent_kind[row] = REFERENT_KINDS[name]
         if name in _VALUES:
             kind, wanted = _VALUES[name]
             if kind == DIRECT_BUFFER and self._tells_views(row):

@@ -24,7 +24,6 @@ from ingest.readers.hprof.assembly import RecordedFile, StackTable, assemble
 from ingest.readers.hprof.classes import ClassTable
 from ingest.readers.hprof.columns import RecordedHeap
 from ingest.readers.hprof.names import NameTable
-from ingest.readers.hprof.original_names import renaming
 from ingest.readers.hprof.records import (
     ARRAY_ROW,
     CLASSES,
@@ -45,6 +44,7 @@ from ingest.readers.hprof.records import (
 from ingest.readers.hprof.scan import CLASS, END, MORE, UNKNOWN, scan, scan_names
 from ingest.readers.shared.binary import Feed
 from ingest.readers.shared.irregularities import IrregularityCounter
+from ingest.readers.shared.original_names import renaming
 from ingest.system.memory import thread_count
 from ingest.words.text import counted
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
-    from ingest.readers.hprof.original_names import Renaming
+    from ingest.readers.shared.original_names import Renaming
     from ingest.readers.source import Source
 
 _NAME, _LOAD_CLASS, _FRAME, _TRACE = 1, 2, 4, 5

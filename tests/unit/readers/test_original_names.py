@@ -11,7 +11,7 @@ from ingest.errors import DumpError
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from ingest.readers.hprof.original_names import OriginalNames
+from ingest.readers.shared.original_names import OriginalNames
 from tests.dumps.gclog import large_gclog
 from tests.dumps.hprof import INT, OBJECT, THREAD_OBJECT, Hprof
 
