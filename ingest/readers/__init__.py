@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import DumpError, UnknownFormat
 from ingest.heap.read_options import ReadOptions
-from ingest.heap.redaction import of_redacted_file
 from ingest.readers import (
     clrprofiler,
     dart,
@@ -143,6 +142,8 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 def _as_asked(graph: HeapGraph, options: ReadOptions, sha256: str) -> HeapGraph:
     """A heap with the runtime that the user names, redacted as the options say."""
     if graph.is_redacted:
+        from ingest.heap.redaction import of_redacted_file
+
         graph = of_redacted_file(graph)
     if options.runtime not in (None, graph.runtime):
         graph = replace(graph, runtime=options.runtime)
