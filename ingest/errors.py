@@ -28,6 +28,7 @@
     exit 0    done                      exit 2    wrong usage
     exit 20   `ingest check` has findings
     exit 21   `ingest check` was given an incomplete dump
+    exit 22   `ingest redact --prove` found that the copy is not as it should be
     exit 130  interrupted (Ctrl-C)   exit 143, 129  by SIGTERM, SIGHUP
 """
 
@@ -45,6 +46,10 @@ FINDINGS = 20
 
 INCOMPLETE = 21
 """Exit code of `ingest check` if a dump is incomplete, which proves nothing."""
+
+
+UNPROVED = 22
+"""Exit code of `ingest redact` if its copy has secrets left, or another heap."""
 
 
 class IngestError(Exception):

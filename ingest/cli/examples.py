@@ -31,6 +31,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "redact": (
         "ingest redact app.hprof app-redacted.hprof",
+        "ingest redact app.hprof OUT.hprof --prove proof.html --secret 's3cr3t-word'",
         "ingest redact app.hprof OUT.hprof --keep java.lang.Thread.name",
         "ingest redact app.hprof OUT.hprof --level structure --hash-types 'com.acme.*'",
     ),

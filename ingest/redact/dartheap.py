@@ -90,6 +90,7 @@ def blank_objects(
     kept: Ids,
     key: Number,
     hides: bool,
+    isolate: int,
 ) -> Number:
     """Blank the values of complete objects.
 
@@ -102,6 +103,7 @@ def blank_objects(
         kept: uint64, ascending. Numbers of objects whose texts and numbers stay.
         key: For `hide`.
         hides: Whether names are replaced, too.
+        isolate: Class of isolates, whose names are values; 0 for none.
 
     Returns:
         How many bytes were blanked.
@@ -114,9 +116,10 @@ def blank_objects(
         while at < len(kept) and kept[at] < ident:
             at += 1
         stays = at < len(kept) and kept[at] == ident
-        _, p = uleb(data, p, end)
+        kind, p = uleb(data, p, end)
         _, p = uleb(data, p, end)
         tag, p = uleb(data, p, end)
+        hidden = hides or np.int64(kind) == isolate
         if tag in (BOOL, INT):
             while True:
                 more = data[p] & 0x80
@@ -139,7 +142,7 @@ def blank_objects(
             size, p = uleb(data, p, end)
             after: Number = p + np.int64(size) * (2 if tag == UTF16 else 1)
             if tag == NAME or stays:
-                blanked += hide(data, p, after, key, hides)
+                blanked += hide(data, p, after, key, hidden)
             else:
                 for k in range(p, after):
                     is_high = tag == UTF16 and (k - p) % 2 == 1
@@ -257,7 +260,15 @@ class _DartCopy:
                        buffers.ref_id[: counts[REFERENCES]])  # fmt: skip
             self.removed.blanked_bytes += int(
                 blank_objects(
-                    data, begin, end, done + 1, many, kept, self._key, self._hides
+                    data,
+                    begin,
+                    end,
+                    done + 1,
+                    many,
+                    kept,
+                    self._key,
+                    self._hides,
+                    classes.internal("Isolate") + 1,
                 )
             )
             self._write(memoryview(window)[begin:end])

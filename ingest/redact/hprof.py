@@ -195,6 +195,8 @@ def _type_name(name: str, rules: RedactionRules) -> str:
     """The name of a class or of an array in a dump, with hashes."""
     core = name.lstrip("[")
     if core == name:
+        if "." in name:  # Android's
+            return rules.type_name(name)
         return rules.type_name(name.replace("/", ".")).replace(".", "/")
     brackets = name[: -len(core) or None]
     if not core.startswith("L"):

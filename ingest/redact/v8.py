@@ -42,9 +42,9 @@ _NUMERIC = {"number", "bigint"}
 _NUMBERED = {"element", "hidden"}
 """Types of edges that have a number instead of a name."""
 
-_NAME, _KEY, _NATIVE, _WORD, _KEPT = 1, 2, 4, 8, 16
+_NAME, _KEY, _NATIVE, _WORD, _KEPT, _VALUE = 1, 2, 4, 8, 16, 32
 """What a string is: a name, the key of an object, a node of the browser, the kind of a
-number; the last one stays as it is."""
+number, one that stays as it is, a value."""
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _IDENTIFIER = re.compile(
@@ -115,7 +115,7 @@ class _Marking(Document):
                 bits = [_edge_bit(one) for one in meta.edge_types]
             self._bits[what] = np.array(bits, np.uint8)
         bits_of = self._bits[what][kinds]
-        for bit in (_NAME, _KEY, _NATIVE, _WORD):
+        for bit in (_NAME, _KEY, _NATIVE, _WORD, _VALUE):
             self._set(names[bits_of == bit], bit)
 
     def numbers(self) -> set[str]:
@@ -152,7 +152,7 @@ class _Marking(Document):
 
 def _node_bit(kind: str) -> int:
     if kind in _VALUES:
-        return 0
+        return _VALUE
     return _WORD if kind in _NUMERIC else _NATIVE if kind == "native" else _NAME
 
 
@@ -269,7 +269,7 @@ def _new_text(
     )
     if mark & _WORD and not mark & ~_WORD and any(map(str.isdigit, text)):
         mark = 0
-    if not mark:
+    if not mark & ~_VALUE:
         units = len(text) + sum(one >= "\U00010000" for one in text)
         removed.blanked_bytes += len(token) - 2
         return b'"' + bytes([FILLER]) * units + b'"'
@@ -283,6 +283,8 @@ def _new_text(
         name = rules.hashed(name)
     if name == text:
         return token
+    if mark & _VALUE:  # its length stays
+        name = (chr(FILLER) * len(text) + name)[-len(text) :]
     removed.blanked_bytes += len(token) - 2
     return json.dumps(name).encode()
 
@@ -325,6 +327,7 @@ def redact(
                     copy.put(_new_text(token, mark, rules, removed))
             elif key not in uses.numbers():
                 copy.put(b"[]" if key in _ARRAYS else b"null")
-                removed.unread_bytes += copy.skip_to(end if end >= 0 else None)
+                size = copy.skip_to(end if end >= 0 else None)
+                removed.unread_bytes += 0 if key in _ARRAYS else size
         copy.copy_to(None)
     return removed

@@ -194,6 +194,14 @@ def test_nothing_of_a_file_that_is_no_dump_is_written(
     assert ingest("redact", str(dump), str(copy), "--level", "structure")[0] == 2
 
 
+def test_names_of_android_keep_their_dots(tmp_path: Path) -> None:
+    dump = program("1.0.3")
+    dump.cls("app.Late", 0x9000, "java/lang/Object")
+
+    assert b"app.Late" in redacted(dump.bytes(), tmp_path)[0]
+    assert b"Late" not in redacted(dump.bytes(), tmp_path, types=["app.*"])[0]
+
+
 @pytest.mark.parametrize("dumps", [1, 2])
 def test_each_heap_of_a_file_has_its_own_classes(dumps: int, tmp_path: Path) -> None:
     one = Hprof("1.0.1")

@@ -89,6 +89,7 @@ DART: dict[str, Callable[[DartHeap], object]] = {
         "_Smi", 8, data=b"\4" + struct.pack("<q", NUMBER)
     ),
     "isolate": lambda h: setattr(h, "name", SECRET),
+    "isolate object": lambda h: h.obj("Isolate", 0, data=dartheap.named(SECRET)),
     "script": lambda h: h.obj(
         "Library", 8, data=dartheap.named(f"file:///home/{SECRET}/main.dart")
     ),
