@@ -63,11 +63,12 @@ class RubyRecords:
 
 
 def decoded(text: bytes) -> str:
-    """A text as it stands between quotes in JSON."""
+    """A text as it stands between quotes in JSON; halves of characters are replaced."""
     plain = text.decode("utf-8", "replace")
     if "\\" not in plain:
         return plain
     try:
-        return str(json.loads(f'"{plain}"', strict=False))
+        found = str(json.loads(f'"{plain}"', strict=False))
     except ValueError:
         return plain
+    return found.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

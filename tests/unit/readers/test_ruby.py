@@ -105,6 +105,22 @@ def test_a_class_without_a_name_has_its_address() -> None:
     assert kind(graph_of(heap), 0x4000) == "#<Class:0x4100>"
 
 
+def test_names_with_halves_of_characters_are_texts() -> None:
+    heap = shop()
+    heap.lines.append(
+        b'{"address":"0x4000", "type":"CLASS", "class":"0x1000", "name":"A\\ud83d", '
+        b'"file":"\\udc00.rb", "line":3}'
+    )
+    heap.obj(0x4100, "OBJECT", 0x4000)
+
+    graph = graph_of(heap)
+    assert kind(graph, 0x4100) == "A\N{REPLACEMENT CHARACTER}"
+    assert graph.history is not None
+    assert graph.history.allocations is not None
+    sites = graph.history.allocations.sites
+    assert ("\N{REPLACEMENT CHARACTER}.rb:3",) in sites
+
+
 def test_singletons_in_a_circle_end() -> None:
     heap = shop().obj(0x4000, "OBJECT", 0x4100)
     heap.module(0x4100, "", singleton=True, superclass=0x4100)
