@@ -13,10 +13,10 @@
 // column: stack            STRING   call stack, innermost function first
 //
 // Recorded by CLR Profiler logs that contain every allocation, by V8 snapshots that
-// were taken while allocations were tracked, and of Python programs that trace their
-// memory: there a site is a line of a file, not a function. For the allocation site of
-// one object, run the query object with its address. No rows: the dump has no
-// allocation sites.
+// were taken while allocations were tracked, and of Python and Ruby programs that trace
+// their allocations: there a site is a line of a file. allocation-files adds them up by
+// file, gem or package. For the allocation site of one object, run the query object with
+// its address. No rows: the dump has no allocation sites.
 MATCH (:Dump {number: $dump})-[:HAS_ALLOCATION_SITE]->(s:AllocationSite)
 WITH s
 ORDER BY s.reachable_bytes DESC, s.object_count DESC, s.key

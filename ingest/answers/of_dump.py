@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
 
+from ingest.answers.frames import ordered
 from ingest.answers.view import VALUE_LENGTH, largest, limit_of, whole
 
 if TYPE_CHECKING:
@@ -366,6 +368,80 @@ def allocation_sites(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         for row in chosen
         if row["row"] in of
     ]
+
+
+_LIBRARIES = (
+    "/gems/",
+    "/site-packages/",
+    "/dist-packages/",
+    "/lib/ruby/",
+    "/lib/python",
+)
+"""In the path of a file: what follows is of a library, or it is of the standard one."""
+_LINE = re.compile(r"(?s)(.+):[0-9]+( in .*)?")
+_COLUMN = re.compile(r"(?s).*:[0-9]+:[0-9]+.*")
+
+
+def _allocated_by(site: str) -> tuple[str, str] | None:
+    """The library and the file of a site; ``None`` if it names no line of a file."""
+    if not _LINE.fullmatch(site) or _COLUMN.fullmatch(site):
+        return None
+    file = site.split(" in ")[0].rpartition(":")[0]
+    for mark in _LIBRARIES:
+        if mark in file:
+            if mark.startswith("/lib/"):
+                return "(standard library)", file
+            return file.split(mark)[-1].split("/")[0], file
+    return "(standard library)" if file.startswith("<") else "(program)", file
+
+
+def allocation_files(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
+    """Rows of ``allocation-files``."""
+    if not heap.tables.rows("allocation_sites"):
+        return []
+    wanted = values["library"]
+    sums = ["object_count", "reachable_count", "reachable_bytes"]
+    found = [
+        (row["row"], file if wanted else library, file, *(row[one] for one in sums))
+        for row in whole(heap, "allocation_sites", ["name", *sums]).to_dicts()
+        for library, file in filter(None, [_allocated_by(row["name"])])
+        if wanted in ("", library)
+    ]
+    sites = pl.DataFrame(
+        found, ["site", "allocated_by", "file", *sums], orient="row",
+    )  # fmt: skip
+    if not found:
+        return []
+    groups = sites.group_by("allocated_by").agg(
+        pl.col("file").n_unique().alias("file_count"), pl.col(*sums).sum()
+    )
+    of_site = dict(sites.select("site", "allocated_by").iter_rows())
+    made = whole(heap, "objects", ["site"]).drop_nulls("site")
+    by = {row: of_site.get(site) for row, site in made.iter_rows()}
+    rows = np.array([row for row, one in by.items() if one is not None], np.int64)
+    rows = heap.live(rows)
+    above = heap.above(rows).to_list()
+    is_top = [by.get(up) != by[row]
+              for row, up in zip(rows.tolist(), above, strict=True)]  # fmt: skip
+    tops = pl.DataFrame({"row": rows[is_top]}).with_columns(
+        allocated_by=pl.Series(
+            [by[row] for row in rows[is_top].tolist()], dtype=pl.String
+        ),
+        retained_bytes=heap.kept(rows[is_top]),
+    )
+    tops = (
+        ordered(tops, "-retained_bytes", "row")
+        .group_by("allocated_by", maintain_order=True)
+        .agg(pl.col("retained_bytes").sum(), pl.col("row").first())
+    )
+    groups = groups.join(tops, "allocated_by", "left").with_columns(
+        pl.col("retained_bytes").fill_null(0)
+    )
+    order = ("-retained_bytes", "-reachable_bytes", "-object_count", "allocated_by")
+    groups = ordered(groups, *order).head(limit_of(values))
+    return groups.with_columns(
+        largest_address=heap.addresses_of(groups["row"])
+    ).to_dicts()
 
 
 def native_memory(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:

@@ -56,6 +56,9 @@ def at(*addresses: str | int) -> list[Given]:
 
 NO_LIMIT: Given = {"limit": "100000"}
 FIRST: Given = {"limit": "1"}
+LIBRARIES: list[Given] = [
+    {"library": one} for one in ("web-2.1", "orm", "(program)", "(standard library)")
+]
 TWO: Given = {"limit": "2"}
 NOBODY: Given = {"earlier": "none of that name"}
 SESSION, STRING, ITEM = "App.Session", "System.String", "App.Model.Item"
@@ -87,6 +90,7 @@ CASES: dict[str, Asked] = {
     )
     + nothing("main", {}, {"holders": "2", "held": "0"})
     + nothing("dart", {}),
+    "allocation-files": rows("python", {}, FIRST, *LIBRARIES) + nothing("trace", {}),
     "allocation-sites": rows("trace", {}, FIRST) + nothing("main", {}),
     "array-buffers": rows("v8", {}, FIRST) + nothing("main", {}),
     "async-state-machines": rows("dotnet", {}, FIRST) + nothing("main", {}),

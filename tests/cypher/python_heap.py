@@ -10,7 +10,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.hrpy.chunks import Flag
-from tests.dumps.hrpy import HrpyHeap, longs, texts_of
+from tests.dumps.hrpy import HrpyHeap, facts, longs, texts_of, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +88,7 @@ def python_heap() -> HeapGraph:
     _contexts(made)
     _locals(made)
     _arrays(made, shared)
+    _traced(made, shared)
     heap = made.heap
     heap.texts([NAME], ["HELD"])
     heap.chunk(
@@ -105,6 +106,30 @@ def python_heap() -> HeapGraph:
         path.write_bytes(heap.bytes())
         with open_source(str(path)) as source:
             return read(source, ReadOptions(), silent)
+
+
+def _traced(made: _Program, shared: int) -> None:
+    """Objects with sites in libraries and files, some below others of the same one."""
+    files = (
+        "/app/shop.py", "/app/cart.py", "/gems/3.1.0/gems/web-2.1/lib/web.rb",
+        "/gems/3.1.0/gems/web-2.1/lib/web/cache.rb", "/py/site-packages/orm/a.py",
+        "/usr/lib/ruby/3.1.0/set.rb", "/usr/lib/python3.11/re.py", "<internal:gc>",
+    )  # fmt: skip
+    sites = [[f"{file}:{line}"] for file in files for line in (7, 12)]
+    sites[5] = [sites[5][0] + " in find in new"]
+    sites += [["main"], ["make store.js:12:3 (/srv)"]]
+    made.heap.records.append(facts(b"SITE", sites))
+    first = made.next
+    many = len(sites)
+    ids = [first + 0x10 * at for at in range(3 * many)]
+    made.next = ids[-1] + 0x10
+    # Each has the one before, three to a chain; the last one of each is shared.
+    rest = [[ids[at - 1]] if at % 3 else [shared] for at in range(len(ids))]
+    made.heap.chunk(
+        "app.Traced", ids, size=100, rest=rest, counts=[3] * len(ids),
+        flags=Flag.SITES, values=words((at // 2) % many for at in range(len(ids))),
+    )  # fmt: skip
+    made.held += [one for at, one in enumerate(ids) if at % 3 == 2 and at % 4]
 
 
 def _caches(made: _Program, shared: int) -> None:

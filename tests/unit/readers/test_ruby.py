@@ -537,6 +537,10 @@ def test_the_leaks_of_a_program_are_named(tmp_path: Path) -> None:
     assert code == FINDINGS
     assert "Order" in text
     assert _survivors(dumps)["Shop::Order"] == 1000
+    _, text = ran(["query", "allocation-files", "--in", dumps[2]])
+    assert "(program)" in text
+    words = ["query", "allocation-files", "-p", "library=(program)", "--in", dumps[2]]
+    assert "leaking_shop.rb" in ran(words)[1]
 
 
 @pytest.mark.skipif(
