@@ -33,6 +33,8 @@ class ReadingOptions(TypedDict, total=False):
         layout: Bytes ``HEADER/REFERENCE/ARRAY[/ALIGNMENT]`` of Java objects.
         mapping: File of R8 or ProGuard with the original names of a Java or Android
             program.
+        source_map: Source map of a bundled or minified JavaScript program, or a folder
+            of them.
         runtime: Runtime of the program; by default it is recognised.
         redact: Remove values, and names of threads, processes and files.
         hash_types: With ``redact``: patterns of types whose names are hashed.
@@ -52,6 +54,7 @@ class ReadingOptions(TypedDict, total=False):
     strength: StrengthPolicy | Literal["strongest", "mat"]
     layout: LayoutOption | str | None
     mapping: str | None
+    source_map: str | None
     runtime: str | None
     redact: bool
     hash_types: Sequence[str]
@@ -108,6 +111,7 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
         strength=StrengthPolicy(given.get("strength", StrengthPolicy.STRONGEST)),
         layout=layout,
         mapping=given.get("mapping"),
+        source_map=given.get("source_map"),
         runtime=runtime,
         redaction=redaction,
         max_memory_bytes=memory_limit(given.get("max_memory")),

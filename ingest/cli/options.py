@@ -206,6 +206,17 @@ Mapping = Annotated[
     ),
 ]
 
+SourceMapPath = Annotated[
+    str | None,
+    typer.Option(
+        "--source-map",
+        metavar="FILE|DIR",
+        help="Original names and places of functions and classes in scripts that were "
+        "bundled or minified: the source maps of this build, for V8 snapshots.",
+        rich_help_panel=OptionPanel.READING,
+    ),
+]
+
 
 def _runtime(text: str) -> str:
     from ingest.runtimes import RUNTIMES
@@ -350,6 +361,7 @@ class Reading:
     strength: Strength = StrengthPolicy.STRONGEST
     layout: Layout = None
     mapping: Mapping = None
+    source_map: SourceMapPath = None
     runtime: Runtime = None
     redact: Redact = False
     hash_types: HashTypes = None
@@ -373,6 +385,7 @@ class Reading:
             strength=self.strength,
             layout=self.layout,
             mapping=self.mapping,
+            source_map=self.source_map,
             runtime=self.runtime,
             redact=self.redact,
             hash_types=self.hash_types or (),

@@ -195,6 +195,7 @@ class Opener:
             "--part": options.part is not None,
             "--layout": options.layout is not None,
             "--mapping": options.mapping is not None,
+            "--source-map": options.source_map is not None,
             "--fold none": options.fold is Fold.NONE,
         }
         for option, is_given in asked.items():

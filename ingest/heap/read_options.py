@@ -99,6 +99,7 @@ class ReadOptions:
         strength: Which weaker references hold their target.
         layout: How a JVM lays out objects; see `LayoutOption`. ``None`` to infer it.
         mapping: File of original names that R8 or ProGuard has shortened.
+        source_map: Source map of a bundled or minified script, or a folder of them.
         redaction: What to remove from the dump; ``None`` for nothing.
         max_memory_bytes: Bytes that the process may occupy; ``None`` for no limit.
         spill: Folder for columns beyond that limit; ``auto`` for the folder of
@@ -115,6 +116,7 @@ class ReadOptions:
     strength: StrengthPolicy = StrengthPolicy.STRONGEST
     layout: LayoutOption | None = None
     mapping: str | None = None
+    source_map: str | None = None
     redaction: Redaction | None = None
     max_memory_bytes: int | None = None
     spill: str = NEVER
@@ -148,6 +150,7 @@ class ReadOptions:
             "--fold": None if self.fold is Fold.AUTO else str(self.fold),
             "--layout": None if self.layout is None else str(self.layout),
             "--mapping": self.mapping,
+            "--source-map": self.source_map,
             "--own": own or None,
             "--runtime": self.runtime,
             "--strength": None

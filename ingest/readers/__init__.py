@@ -175,6 +175,12 @@ def _prepared(source: Source, options: ReadOptions) -> Reader:
             "shortens; leave out --mapping",
             path=source.name,
         )
+    if options.source_map is not None and "source_map" not in of_file.options:
+        raise DumpError(
+            f"a dump of format {of_file.name} has no scripts with source maps; leave "
+            "out --source-map",
+            path=source.name,
+        )
     if options.any_expansion:
         source.allow_any_expansion()
     if of_file.has_large_values:

@@ -35,6 +35,7 @@ FORMAT = Format(
     memory_per_byte=2.0,
     sniff=sniff,
     package=__name__,
+    options=frozenset({"source_map"}),
     records_garbage=False,
     capture=f"{command('capture', 'node', 'PID')}, or of a page "
     f"{command('capture', 'chrome', 'HOST:PORT')}",

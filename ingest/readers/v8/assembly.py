@@ -32,6 +32,7 @@ from ingest.readers.shared.type_table import TypeTable
 from ingest.readers.v8 import FORMAT, NAME
 from ingest.readers.v8.bun import is_of_bun, note
 from ingest.readers.v8.naming import NodeNames, text_lengths
+from ingest.readers.v8.originals import restore
 from ingest.readers.v8.rules import (
     Edges,
     EdgeTypes,
@@ -98,7 +99,11 @@ _NODE_WORDS = {"concatenated": "concatenated string", "sliced": "sliced string",
 
 
 def assemble(
-    snapshot: Snapshot, *, fold: Fold, counter: IrregularityCounter
+    snapshot: Snapshot,
+    *,
+    fold: Fold,
+    counter: IrregularityCounter,
+    source_map: str | None = None,
 ) -> HeapGraph:
     """Make the graph of a snapshot, which is used up.
 
@@ -126,9 +131,16 @@ def assemble(
         names = NodeNames(snapshot, edges, kinds, types)
         closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
         scripts = names.scripts_of(closures)
+        sources, said = None, list[str]()
+        if source_map is not None:
+            sources, said = restore(snapshot, closures, scripts, source_map)
+            names = NodeNames(snapshot, edges, kinds, types)
         names.name_scopes(closures, scripts)
-        values = names.values(closures, scripts, with_synthetic=fold is Fold.NONE)
+        values = names.values(
+            closures, scripts, sources, with_synthetic=fold is Fold.NONE
+        )
         kind, notes, pseudo = folding()
+        notes += said
     stays[pseudo] = fold is Fold.NONE
     of_bun = is_of_bun(snapshot, edges, kinds)
     if of_bun:

@@ -355,13 +355,20 @@ class NodeNames:
     # ------------------------------------------------------------- values
 
     def values(
-        self, closures: Ints, scripts: Ints, *, with_synthetic: bool
+        self,
+        closures: Ints,
+        scripts: Ints,
+        sources: Ints | None = None,
+        *,
+        with_synthetic: bool,
     ) -> ObjectValues | None:
         """The values of nodes: texts and names.
 
         Args:
             closures: int32. All closures, ascending.
             scripts: int32. The script of each closure; see `scripts_of`.
+            sources: int32. Rows of the names of their sources, where these are known
+                and are not the scripts; else -1.
             with_synthetic: Whether pseudo nodes have their names as values.
         """
         snapshot, kinds = self._snapshot, self._kinds
@@ -383,6 +390,8 @@ class NodeNames:
         text[prototypes] = snapshot.name[classes]
         has_value[prototypes] = text[prototypes] < len(strings)
         scripts = np.where(scripts >= 0, snapshot.name[scripts], -1)
+        if sources is not None:
+            scripts = np.where(sources >= 0, sources, scripts)
         labels, label_of = self._labels(closures, scripts)
         if labels:
             encoded = [label.encode("utf-8", "replace") for label in labels]

@@ -36,6 +36,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         ),
         fold=options.fold,
         counter=counter,
+        source_map=options.source_map,
     )
 
 
