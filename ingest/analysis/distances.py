@@ -219,7 +219,9 @@ def _apart(graph: HeapGraph, strong: NDArray[np.bool_]) -> NDArray[np.int32]:
     way of other threads and modules.
     """
     runtime, names = named(graph.runtime), graph.type_names
-    is_module = np.array([*(name == runtime.module_type for name in names), False])
+    # A type can lack a name, and a runtime has "" where it has no such type.
+    module = runtime.module_type or None
+    is_module = np.array([*(name == module for name in names), False])
     is_space = np.array([*(name in runtime.namespaces for name in names), False])
     threads = graph.root_object[strong & (graph.root_kind == RootKind.THREAD)]
     modules = graph.root_object[strong & is_module[graph.type_index[graph.root_object]]]

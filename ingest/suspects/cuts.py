@@ -131,7 +131,7 @@ class Cuts:
         roots = np.flatnonzero(mark[graph.root_object] & self._root_holds)
         rooted = graph.root_object[roots]
         for target, begin, after in zip(wanted.tolist(), first, end, strict=True):
-            held_by = roots[rooted == target].tolist()
+            held_by = roots[rooted == target][: _MANY + 1].tolist()
             self._into[target] = rows[begin:after], sources[begin:after], held_by
 
     def look_at(self, piles: Iterable[tuple[NDArray[np.int32], int]]) -> None:
@@ -261,7 +261,8 @@ class Cuts:
     def _is_of_library(self, index: int) -> bool:
         """Whether an object is a function that is not the program's own."""
         graph, runtime = self._graph, self._runtime
-        if graph.type_name(index) != runtime.function_type or graph.values is None:
+        function = runtime.function_type or None
+        if graph.type_name(index) != function or graph.values is None:
             return False
         (value,) = graph.values.pick(np.array([index], np.int32))
         return value is not None and bool(re.search(runtime.library_functions, value))

@@ -191,7 +191,7 @@ def _by_exceptions(graph: HeapGraph, holder: Holder) -> str:
     """That exceptions which are kept hold the objects, by their tracebacks."""
     names = [graph.type_name(index) for index in holder.between]
     traceback = named(graph.runtime).traceback_type
-    if traceback not in names[1:]:
+    if not traceback or traceback not in names[1:]:
         return ""
     exception = graph.captions.of(names[names.index(traceback) - 1])
     where = f" kept in {holder.reference}" if holder.reference else ""

@@ -214,7 +214,8 @@ class Paths:
     def _function(self, index: int) -> str | None:
         """Name and place of a function of the program's; ``None`` for other objects."""
         graph, runtime = self._graph, named(self._graph.runtime)
-        if graph.values is None or graph.type_name(index) != runtime.function_type:
+        function = runtime.function_type or None
+        if graph.values is None or graph.type_name(index) != function:
             return None
         (value,) = graph.values.pick(np.array([index], np.int32))
         if value is None or re.search(runtime.library_functions, value):

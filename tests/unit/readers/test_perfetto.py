@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers.perfetto import sniff
 from ingest.readers.perfetto.reader import parts, read, read_all
+from ingest.suspects.find import find_suspects
 from tests.deep import cuts
 from tests.dumps.perfetto import (
     ARRAY,
@@ -719,6 +721,17 @@ def test_the_first_screen_of_a_leaking_program(tmp_path: Path) -> None:
     code, text = ran(["check", paths[0], paths[2]])
     assert code == FINDINGS
     assert "MainActivity" in text
+
+
+def test_a_list_whose_type_has_no_name_holds_like_any_other() -> None:
+    found = []
+    heap = graph_of(leaking(300))
+    for shown in ("java.util.ArrayList", ""):
+        names = [shown if "List" in name else name for name in heap.type_names]
+        heap = replace(heap, type_names=tuple(names))
+        found.append(find_suspects(heap, analyse(heap)).suspects[0].sentence)
+    assert found[0] == found[1]
+    assert "MainActivity.SHOWN" in found[0]
 
 
 def test_parts_of_a_trace_are_compared(tmp_path: Path) -> None:
