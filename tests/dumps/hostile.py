@@ -358,14 +358,19 @@ def perfetto_objects(size: int) -> bytes:
     return _graph(message((2, message((1, 1 << 28)))) * (size // 8))
 
 
+_ADDRESS = b"\x81\x80\x80\x80\0"
+"""1, in as many bytes as an address takes."""
+
+
 def perfetto_references(size: int) -> bytes:
-    """A heap graph of one object that refers to the first, in two bytes each time."""
-    return _graph(message((2, message((1, 2), (2, 1), (5, b"\x81\0" * (size // 2))))))
+    """A heap graph of one object that refers to the first, again and again."""
+    held = _ADDRESS * (size // len(_ADDRESS))
+    return _graph(message((2, message((1, 2), (2, 1), (5, held)))))
 
 
 def perfetto_roots(size: int) -> bytes:
-    """A heap graph of roots, each as long as an address of a small program."""
-    held = b"\x81\x80\x80\0" * (size // 4)
+    """A heap graph of roots of one object."""
+    held = _ADDRESS * (size // len(_ADDRESS))
     return _graph(message((7, message((1, held), (2, 1)))))
 
 
@@ -380,13 +385,13 @@ def perfetto_types(size: int) -> bytes:
 
 def perfetto_chains(size: int) -> bytes:
     """A heap graph of a long chain of types, and objects of the last with fields."""
-    many = size // 32
+    many = size // 40
     chain = [
         message((9, message((1, at), (3, "B"), (5, at - 1), (6, (at,)), (7, 1))))
         for at in range(2, 2 + many)
     ]
     one = message((2, many), (5, b"\1" * 1000))
-    objects = [message((2, message((1, 2 + at)) + one)) for at in range(size // 2000)]
+    objects = [message((2, message((1, 2 + at)) + one)) for at in range(size // 20_000)]
     return _graph(*chain, *objects)
 
 

@@ -114,13 +114,14 @@ class ArtTypes:
         self._start = starts_of(types[:, T_FIELDS].astype(np.int32))
         self._end = self._start[1:]
         self._start = self._start[:-1]
-        many = len(more.ids)
-        self._types = np.concatenate(
-            [types, np.zeros((many, types.shape[1]), np.int64)]
-        )
-        nothing = np.zeros(many, np.int64)
-        self._start = np.concatenate([self._start, nothing])
-        self._end = np.concatenate([self._end, nothing])
+        self._types = types
+        if many := len(more.ids):
+            self._types = np.concatenate(
+                [types, np.zeros((many, types.shape[1]), np.int64)]
+            )
+            nothing = np.zeros(many, np.int64)
+            self._start = np.concatenate([self._start, nothing])
+            self._end = np.concatenate([self._end, nothing])
         self.sizes = self._types[:, T_SIZE].clip(0, MAX_SIZE_BYTES)
         self._above(table, counter)
         places = heap.names
