@@ -522,10 +522,11 @@ def _masks(heap: _Heap, names: _Names, rules: RedactionRules, id_size: int) -> M
                 mark = FOLLOW_KEPT
             follow += bytes([mark]) + bytes(width - 1)
         start[row + 1] = len(keep)
+    # Of bytearrays, so writable: kernels are compiled anew for read-only arrays.
     return heap.masks._replace(
         key=key, key_row=key_row, seed=seed, parent=parent, start=start,
-        keep=np.frombuffer(bytes(keep), np.uint8),
-        follow=np.frombuffer(bytes(follow), np.uint8),
+        keep=np.frombuffer(keep, np.uint8),
+        follow=np.frombuffer(follow, np.uint8),
     )  # fmt: skip
 
 

@@ -47,6 +47,9 @@ _WORDS = (
 """Texts of the header that stay."""
 _IDENTIFIER = re.compile(r"\w{1,64}")
 _PLACE = re.compile(r"(.*):(\d+)", re.DOTALL)
+_WRONG = (ValueError, LookupError, TypeError, AttributeError, RecursionError,
+          OverflowError)  # fmt: skip
+"""What facts of the wrong kind raise."""
 _NO_INTEGER = -(1 << 63)
 
 
@@ -105,9 +108,9 @@ class _HrpyPass:
                     try:
                         told = json.loads(payload)
                         _declare(declared, tag, told)
-                    except (ValueError, TypeError, IndexError, RecursionError):
-                        raise feed.malformed("a record of facts is not JSON") from None
-                    facts(tag, told)
+                        facts(tag, told)
+                    except _WRONG:
+                        raise feed.malformed("a record of facts is wrong") from None
             self.is_cut |= source.truncated
 
 

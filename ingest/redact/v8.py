@@ -262,11 +262,12 @@ def _new_text(
     """What a string becomes, as JSON."""
     if mark & _KEPT or len(token) == 2:
         return token
-    text = (
-        str(json.loads(token))
-        if b"\\" in token
-        else token[1:-1].decode("utf-8", "replace")
-    )
+    text = token[1:-1].decode("utf-8", "replace")
+    if "\\" in text:
+        try:
+            text = str(json.loads(token, strict=False))
+        except ValueError:  # it is no JSON, and nothing of it stays
+            mark = 0
     if mark & _WORD and not mark & ~_WORD and any(map(str.isdigit, text)):
         mark = 0
     if not mark & ~_VALUE:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.errors import DumpError
 from ingest.readers.hrpy.chunks import Flag
-from tests.dumps import dartheap, gclog, hrpy
+from tests.dumps import dartheap, gclog, hprof, hrpy, v8
 from tests.dumps.hrpy import HrpyHeap, facts, record
 from tests.unit.redact.heaps import SECRET, check_same, read_file, redacted
 
@@ -184,3 +187,17 @@ def test_a_cut_dump_is_redacted_as_far_as_it_goes(name: str, tmp_path: Path) -> 
         assert len(copy) <= len(data) + 60
         before, after = read_file(tmp_path / "dump"), read_file(tmp_path / "copy")
         assert len(before.object_id) == len(after.object_id)
+
+
+CHANGED = {**WRITERS, "hprof": hprof.program().bytes(), "v8": v8.program().bytes()}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_changed_dump_is_redacted_or_refused(name: str, tmp_path: Path) -> None:
+    rng = random.Random(name)
+    for _ in range(25):
+        data = bytearray(CHANGED[name])
+        for _ in range(rng.randint(1, 3)):
+            data[rng.randrange(20, len(data))] = rng.randrange(256)
+        with suppress(DumpError):
+            redacted(bytes(data), tmp_path, keep=["*.name"])
