@@ -139,6 +139,9 @@ class Runtime:
             place; empty if there is none.
         library_functions: Regular expression that matches values of those functions
             that are not the program's own.
+        library_scripts: The same of constructors: their classes are of the library.
+        prototype_type: Full name of the type of prototypes, whose value is the name of
+            their class and which refer to its constructor; empty if there are none.
         collections: Words for the runtime's own collections, by full name, if a
             variable of the program refers to one; empty if the pattern says it.
         holders: Full names of types of the runtime whose objects hold on behalf of a
@@ -181,6 +184,8 @@ class Runtime:
     ended: Mapping[str, str] = field(default_factory=dict)
     function_type: str = ""
     library_functions: str = r"(?!)"
+    library_scripts: str = r"(?!)"
+    prototype_type: str = ""
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     class_type: str = ""

@@ -6,33 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.runtimes.base import Runtime, TypeClass
+from ingest.runtimes.base import Runtime
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from ingest.runtimes.base import TypeColumns
-
-_EMITTER = "EventEmitter"
-
-
-def _listener_tables(types: TypeColumns) -> NDArray[np.int64]:
-    """Types of plain objects in which emitters keep their listeners by event.
-
-    Such a type is named after the events of several emitters: ``{data, end}``. At least
-    half of its objects belong to plain emitters, and they refer only to functions and
-    lists.
-    """
-    source, target = types.pair_source, types.pair_target
-    is_emitter = np.array([name == _EMITTER for name in types.names], np.bool_)
-    held = np.zeros(len(types.names), np.int64)
-    of_emitter = is_emitter[source]
-    np.add.at(held, target[of_emitter], types.pair_count[of_emitter])
-    leads = np.isin(types.classes, (TypeClass.CONTAINER, TypeClass.METADATA))
-    found = np.array([name.startswith("{") for name in types.names], np.bool_)
-    found &= (held > 0) & (2 * held >= types.instance_count)
-    found[source[~leads[target]]] = False
-    return np.flatnonzero(found)
 
 
 def _lasting(ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -49,7 +26,6 @@ V8 = Runtime(
     program="a program of V8",
     lasting_ids=_lasting,
     module_prefix="module ",
-    delegate_types=_listener_tables,
     roots=("(synthetic)",),
     metadata=(
         "(system)", "(compiled code)", "(object shape)", "(symbol)", "(prototype)",
@@ -88,6 +64,8 @@ V8 = Runtime(
     function_type="Function",
     # Functions of Node's scripts, and bound or built-in ones, which have no place.
     library_functions=r" node:|^[^:]*$",
+    library_scripts=r" (?:node|ext):",
+    prototype_type="(prototype)",
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",
         "event handlers": r"^(?:EventEmitter|(?:Node)?EventTarget|V8EventListener"

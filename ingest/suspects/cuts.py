@@ -1,10 +1,7 @@
 """What to remove to free the objects of a suspect, and what that frees, exactly.
 
-All paths from the roots to an object lead through the references into it that come from
-elsewhere, and so through those above, up to places that a developer can find in the
-source: fields of the program's own types, static fields, variables. These places
-together are its *cover*: removing them frees the object. Where one place alone does,
-it is the holder; where only several together do, all of them are named.
+Where one place of a cover (`ingest.suspects.covers`) alone frees an object, it is the
+holder; where only several together do, all of them are named.
 
 What a cut frees is computed from its text, by the parser of ``what-if --cut``: so what
 is printed is what that command answers.
@@ -12,24 +9,21 @@ is printed is what that command answers.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, Reach, holding_references, holding_roots
-from ingest.analysis.fingerprints import is_inside_collection, normalised_type
+from ingest.analysis.distances import ROOT, Reach
 from ingest.errors import NotFound
-from ingest.heap.graph import OF_CLASS, RootKind
-from ingest.runtimes import TypeClass, named
+from ingest.heap.graph import RootKind
+from ingest.runtimes import TypeClass
+from ingest.suspects.covers import MAX_PLACES, MAX_STEPS, MOST_LEVELS, WIDE, Covers
 from ingest.suspects.edges import Edge, Verified
 from ingest.suspects.joints import by_size, is_below, join, marked, some_of
-from ingest.suspects.ownership import statics_of_program
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
-from ingest.what_if.places import UNNAMED_ROOT, UNNAMED_STATIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -41,45 +35,20 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.what_if.places import ReferencePlaces
 
-_TABLES = (
-    RootKind.JNI_GLOBAL, RootKind.RUNTIME, RootKind.INTERNAL, RootKind.SYSTEM_CLASS,
-    RootKind.INTERNED_STRING, RootKind.OTHER,
-)  # fmt: skip
-
-_STATICS = (RootKind.STATIC, RootKind.THREAD_STATIC)
-
 ENOUGH = 0.9
 """A cut frees at least this share of what its suspect retains."""
 
 TOO_MUCH = 1.3
 """What a cut may free of what the container of a suspect retains."""
 
-MAX_PLACES = 4
-"""Places of a cover that are named."""
-
-_WIDE = 64
-"""Objects that are looked at for one cover: what has more is shared by many."""
-
-_MANY = 4096
-"""References into one object, from which on it is shared by many."""
-
 _MUCH_MORE, _NEARLY = 3, 0.97
-_MOST_LEVELS = 32
 _WHOLE = 1 << 24
 _SAMPLE = 256
-_MAX_STEPS = 20_000
 _LONGEST_PATH = 100_000
 
 
-class Cuts:
-    """Cuts of one heap.
-
-    Args:
-        graph: The heap.
-        metrics: Its metrics.
-        classes: uint8 (T,). The `TypeClass` of each type.
-        places: The words for what holds objects.
-    """
+class Cuts(Covers):
+    """Cuts of one heap; the arguments are those of `Covers`."""
 
     def __init__(
         self,
@@ -88,51 +57,12 @@ class Cuts:
         classes: NDArray[np.uint8],
         places: ReferencePlaces,
     ) -> None:
-        self._graph, self._metrics, self._classes = graph, metrics, classes
-        self._places = places
+        super().__init__(graph, metrics, classes, places)
         self._parser = CutParser(graph, places=places)
-        self._held = holding_references(graph, metrics.strength)
-        self._root_holds = holding_roots(graph, metrics.strength)
         reach = Reach(metrics.root_distance, metrics.path_parent, metrics.strength)
         self._what_if = WhatIf(graph, reach)
-        self._runtime = runtime = named(graph.runtime)
-        self._weak = np.array(
-            [name in runtime.weak_holders for name in graph.type_names], np.bool_
-        )
-        self._into: dict[
-            int, tuple[NDArray[np.intp], NDArray[np.int32], list[int]]
-        ] = {}
-        self._subtrees: dict[int, Bools] = {}
-        self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._roots: dict[int, int] = {}
         self._places_above: dict[tuple[int, int], dict[int, Edge | None]] = {}
-        self._table_objects = places.table_objects
-        self._of_program = statics_of_program(graph)
-
-    # -- what refers to objects
-
-    def _find_into(self, targets: Iterable[int]) -> None:
-        """Note what refers to some objects from outside of what they dominate."""
-        graph, metrics = self._graph, self._metrics
-        wanted = np.array(sorted({*targets} - self._into.keys()), np.int32)
-        if not len(wanted):
-            return
-        mark = np.zeros(len(graph.object_id), np.bool_)
-        mark[wanted] = True
-        rows = np.flatnonzero(mark[graph.ref_target])
-        if len(self._held.skipped):
-            rows = rows[~self._held.skipped[rows]]
-        rows = rows[np.argsort(graph.ref_target[rows], kind="stable")]
-        sources = graph.sources(rows).astype(np.int32)
-        alive = metrics.root_distance[sources] >= 0
-        rows, sources = rows[alive], sources[alive]
-        first = np.searchsorted(graph.ref_target[rows], wanted, "left").tolist()
-        end = np.searchsorted(graph.ref_target[rows], wanted, "right").tolist()
-        roots = np.flatnonzero(mark[graph.root_object] & self._root_holds)
-        rooted = graph.root_object[roots]
-        for target, begin, after in zip(wanted.tolist(), first, end, strict=True):
-            held_by = roots[rooted == target][: _MANY + 1].tolist()
-            self._into[target] = rows[begin:after], sources[begin:after], held_by
 
     def look_at(self, piles: Iterable[tuple[NDArray[np.int32], int]]) -> None:
         """Note at once what refers to the containers of piles and to what is above.
@@ -145,221 +75,12 @@ class Cuts:
             at = self._joint(members, size)
             for parents in (self._metrics.dominator, self._metrics.path_parent):
                 row, steps = ROOT if at is None else at, 0
-                while row != ROOT and steps < _MOST_LEVELS:
+                while row != ROOT and steps < MOST_LEVELS:
                     found.add(row)
                     row, steps = int(parents[row]), steps + 1
-        self._find_into(found)
+        self._referrers.find(found)
 
-    def _edges(self, at: int, target: int) -> list[Edge] | None:
-        """What refers to an object, but for what that or a target dominates.
-
-        Roots are last, and of these static fields first; ``None`` where there is so
-        much that it is shared by many.
-        """
-        self._find_into([at])
-        rows, sources, roots = self._into[at]
-        outside = np.ones(len(rows), np.bool_)
-        if len(rows) > 1:
-            for above in {at, target}:
-                outside &= ~self._below(sources, above)
-        rows, sources = rows[outside], sources[outside]
-        if len(rows) + len(roots) > _MANY:
-            return None
-        found = [
-            Edge(source, row, (at,))
-            for source, row in zip(sources.tolist(), rows.tolist(), strict=True)
-        ]
-        places, field_name = self._places, self._graph.field_name
-        statics = [name for root in roots if (name := places.static_field(root))]
-        if statics:
-            found = [
-                edge
-                for edge in found
-                if not places.is_alias(edge.source, field_name(edge.row), statics)
-            ]
-        is_static = self._graph.root_kind == RootKind.STATIC
-        roots = sorted(roots, key=lambda root: (not is_static[root], root))
-        return found + [Edge(ROOT, root, (at,)) for root in roots]
-
-    def _below(self, rows: NDArray[np.int32], above: int) -> Bools:
-        """Bool: which objects another one dominates."""
-        if len(rows) > _WIDE or above in self._subtrees:
-            if above not in self._subtrees:
-                inside = marked(self._metrics, [np.array([above], np.int32)]) == 1
-                self._subtrees = {above: inside}  # of one object at a time
-            return np.asarray(self._subtrees[above][rows])
-        found = np.zeros(len(rows), np.bool_)
-        is_below(self._metrics.dominator, rows, above, _MAX_STEPS, found)
-        return found
-
-    # -- places
-
-    def is_weak(self, edge: Edge) -> bool:
-        """Whether it is a frame or a root that says little: the last of owners."""
-        if edge.source == ROOT:
-            return self._graph.root_kind[edge.row] not in _STATICS
-        if edge.source in self._table_objects or self._declares(edge):
-            return False
-        kind = int(self._graph.type_index[edge.source])
-        return bool(self._weak[kind] or self._classes[kind] != TypeClass.PROGRAM) and (
-            self._places.part(edge.source) is None or bool(self._weak[kind])
-        )
-
-    def _rank(self, edge: Edge) -> int:
-        """How late a place is named: weak ones last, before them a library's fields."""
-        if self.is_weak(edge):
-            return 2
-        return int(edge.source == ROOT and not self._of_program[edge.row])
-
-    def _says_little(self, edge: Edge) -> int:
-        """How little a place says as the holder: a root without a name least."""
-        return int(self.is_weak(edge)) + (self.holder(edge) == UNNAMED_ROOT)
-
-    def _names(self, edge: Edge, kind: int, tier: int) -> bool:
-        """Whether a cover ends at an edge.
-
-        Args:
-            edge: The reference or root.
-            kind: The type of the suspect, whose objects do not hold it.
-            tier: 0 for the program's own places, 1 for those of the runtime too.
-        """
-        if edge.source == ROOT:
-            return True
-        own = int(self._graph.type_index[edge.source])
-        if own < 0 or (own == kind and not self._places.stands[own]):
-            return False
-        if self._classes[own] == TypeClass.ROOTS or edge.source in self._table_objects:
-            return True
-        if self._declares(edge):
-            return True
-        if self._graph.field_name(edge.row) == OF_CLASS:
-            return False  # which no program has
-        if self._places.part(edge.source) is not None:
-            return tier > 0 or not self._weak[own]
-        if self._is_of_library(edge.below[0]):
-            return False  # as the functions of the global object are
-        if tier == 0 and self._is_collection(edge):
-            return False  # of the program's own: what has it is named
-        if self._classes[own] == TypeClass.PROGRAM:
-            return True
-        prefix = self._runtime.module_prefix
-        is_module = prefix and self._graph.type_names[own].startswith(prefix)
-        return (
-            tier > 0
-            and (self._classes[own] == TypeClass.LIBRARY or bool(is_module))
-            and self.field(edge) is not None
-        )
-
-    def _is_collection(self, edge: Edge) -> bool:
-        """Whether a reference is one inside a collection, and to its entries."""
-        target = self._graph.type_name(edge.below[0])
-        field = self._graph.field_name(edge.row) or ""
-        return self._runtime.entries_fields.get(field) == target or (
-            is_inside_collection(normalised_type(target))
-        )
-
-    def _is_of_library(self, index: int) -> bool:
-        """Whether an object is a function that is not the program's own."""
-        graph, runtime = self._graph, self._runtime
-        function = runtime.function_type or None
-        if graph.type_name(index) != function or graph.values is None:
-            return False
-        (value,) = graph.values.pick(np.array([index], np.int32))
-        return value is not None and bool(re.search(runtime.library_functions, value))
-
-    def _has_name(self, edge: Edge) -> bool:
-        """Whether the field of a reference tells more than the inside of a table."""
-        if edge.source == ROOT:
-            return True
-        name = normalised_type(self._graph.type_name(edge.source))
-        return self.field(edge) is not None and not is_inside_collection(name)
-
-    def is_of_runtime(self, edge: Edge) -> bool:
-        """Whether it is a root of which the runtime's own tables may hang."""
-        if edge.source != ROOT or not self.is_weak(edge):
-            return False
-        return self._graph.root_kind[edge.row] in _TABLES
-
-    def _declares(self, edge: Edge) -> bool:
-        field = self._graph.field_name(edge.row)
-        return self._places.declares(edge.source, field)
-
-    def is_of_table(self, edge: Edge) -> bool:
-        """Whether it is an element of a table of static fields."""
-        return edge.source in self._table_objects
-
-    def field(self, edge: Edge) -> str | None:
-        """The field of a reference, or of a static root; ``None`` if not recorded."""
-        if edge.source == ROOT:
-            return self._places.static_field(edge.row)
-        field = self._graph.field_name(edge.row)
-        return None if field is not None and field.startswith("[") else field
-
-    def _cover(self, target: int, kind: int, tier: int) -> list[Edge] | None:
-        """The places through which all paths to an object lead.
-
-        Returns:
-            At most `MAX_PLACES` of different words, the strongest first; ``None`` if
-            there are more.
-        """
-        key = (target, kind, tier)
-        if key in self._covers:
-            return self._covers[key]
-        found: list[Edge] | None = []
-        todo: list[tuple[int, tuple[int, ...]]] = [(target, (target,))]
-        seen = {target}
-        while todo and found is not None:
-            self._find_into(at for at, _ in todo)
-            following: list[tuple[int, tuple[int, ...]]] = []
-            for at, below in todo:
-                edges = self._edges(at, target)
-                if edges is None or len(below) > _MOST_LEVELS:
-                    found = None
-                    break
-                for edge in edges:
-                    if self._names(edge, kind, tier):
-                        found.append(edge._replace(below=below))
-                    elif edge.source not in seen:
-                        seen.add(edge.source)
-                        following.append((edge.source, (edge.source, *below)))
-            if found is None or len(seen) > _WIDE or len(found) > _WIDE:
-                found = None
-            todo = following
-        if found is not None:
-            found.sort(key=lambda edge: (self._rank(edge), len(edge.below)))
-            if len(self._words_of(found)) > MAX_PLACES:
-                found = None
-        self._covers[key] = found
-        return found
-
-    def _words_of(self, edges: Sequence[Edge]) -> dict[str, list[Edge]]:
-        # Of threads with numbers, and frames of one thread, the role is named.
-        found: dict[str, list[Edge]] = {}
-        for edge in edges:
-            is_weak_root = edge.source == ROOT and self.is_weak(edge)
-            words = self.role(edge) if is_weak_root else self.holder(edge)
-            found.setdefault(words, []).append(edge)
-        return {
-            words
-            if len(every := {self.holder(edge) for edge in some}) > 1
-            else every.pop(): some
-            for words, some in found.items()
-        }
-
-    def places_of(self, edges: Sequence[Edge]) -> tuple[list[str], list[str]]:
-        """What to name besides the first of some places, and of that what is weak."""
-        _, *others = self._words_of(edges).items()
-        strong = [words for words, some in others if not self.is_weak(some[0])]
-        weak = [words for words, some in others if self.is_weak(some[0])]
-        return strong, weak
-
-    def holder(self, edge: Edge) -> str:
-        """A place in words."""
-        if edge.source == ROOT:
-            return self._places.root(edge.row)
-        if edge.source in self._table_objects:
-            return UNNAMED_STATIC
-        return self._places.holder(edge.source, self._graph.field_name(edge.row))
+    # -- what cuts free
 
     def _text(self, edges: Sequence[Edge], *, by_address: bool = False) -> str:
         """The cut of some edges, as ``Holder.field -> Type and ...``."""
@@ -377,8 +98,6 @@ class Cuts:
                 continue
             parts.append(f"{words} -> {target}")
         return AND.join(dict.fromkeys(parts))
-
-    # -- what cuts free
 
     def _tried(self, text: str, edges: Sequence[Edge]) -> Verified | None:
         """What the cut of a text frees; ``None`` where it cannot be read."""
@@ -400,21 +119,82 @@ class Cuts:
             members: int32. Its objects, the one that retains most first.
             retained_bytes: What they retain.
         """
-        target = self._joint(members, retained_bytes)
-        if target is None:
-            return None
+        target, member = self._joint(members, retained_bytes), int(members[0])
         least = ENOUGH * retained_bytes
-        for one in islice(self._upwards(target, least), _MOST_LEVELS):
-            most = TOO_MUCH * int(self._metrics.retained_bytes[one])
-            for found in self._candidates(one, kind, int(members[0])):
-                if found is not None and least <= found.freed_bytes <= most:
-                    return found
+        most: float = _MUCH_MORE * retained_bytes
+        above: list[int] = []
+        if target is not None:
+            above = list(islice(self._upwards(target, least), MOST_LEVELS))
+        cover = self._shared_cover(members, ROOT if target is None else target, kind)
+        for found in self._of_cover(cover):
+            if found is not None and least <= found.freed_bytes <= most:
+                return found
+        for by_address in (False, True):
+            for one in above:
+                most = TOO_MUCH * int(self._metrics.retained_bytes[one])
+                for found in self._candidates(one, kind, member, by_address):
+                    if found is None or found.freed_bytes < least:
+                        continue
+                    if found.freed_bytes <= most or self._frees_alike(found, kind):
+                        return found
         return None
 
+    def _frees_alike(self, cut: Verified, kind: int) -> bool:
+        """Whether nearly all that a cut frees are objects of one type, and theirs."""
+        kinds, metrics = self._graph.type_index, self._metrics
+        rows = np.flatnonzero(cut.lost & (kinds == kind))
+        above = metrics.dominator[rows]
+        heads = rows[(above < 0) | (kinds[above] != kind)]
+        return int(metrics.retained_bytes[heads].sum()) >= ENOUGH * cut.freed_bytes
+
+    def _shared_cover(
+        self, members: NDArray[np.int32], target: int, kind: int
+    ) -> list[Edge]:
+        """Several places that each hold all of some objects; empty if there are none.
+
+        Args:
+            members: int32. The objects, the one that retains most first.
+            target: What is above them all.
+            kind: Their type.
+        """
+        dominator, at = self._metrics.dominator, members.copy()
+        for _ in range(MOST_LEVELS):
+            up = dominator[at]
+            is_below_it = (up != target) & (up >= 0)
+            if not is_below_it.any():
+                break
+            at[is_below_it] = up[is_below_it]
+        entry = int(at[0])
+        if int(dominator[entry]) != target:
+            return []
+        cover = self._best_cover(entry, kind)
+        if cover is None and target != ROOT:
+            # Those that refer to one another, as tasks that wait for one event.
+            inside = marked(self._metrics, [at]) == 1
+            cover = self._best_cover(entry, kind, inside)
+        if not cover or len(self._words_of(cover)) < 2 or self.is_weak(cover[0]):
+            return []
+        return cover
+
+    def _of_cover(self, cover: list[Edge] | None) -> Iterator[Verified | None]:
+        """The cuts of a cover: of each place where one may be enough, and of all."""
+        if not cover:
+            return
+        places = self._words_of(cover)
+        if len(places) > 1:
+            for some in places.values():
+                if not self.is_weak(some[0]):
+                    yield self._tried(self._text(some), some)
+        yield self._tried(self._text(cover), cover)
+
     def _candidates(
-        self, target: int, kind: int, member: int
+        self, target: int, kind: int, member: int, by_address: bool
     ) -> Iterator[Verified | None]:
         """Cuts that may free an object, the best ones to name first."""
+        cover = self._best_cover(target, kind)
+        if by_address:
+            yield from self._by_address(target, kind, cover)
+            return
         own = int(self._graph.type_index[target])
         part = None if own < 0 or self._weak[own] else self._places.part(target)
         if part is not None and target != member:
@@ -426,25 +206,34 @@ class Cuts:
                 row = self._reference(target, path[-1])
                 edge = Edge(target, row, tuple(path[::-1]))
                 yield self._tried(f"{self.holder(edge)} -> *", [edge])
-        cover = self._best_cover(target, kind)
-        if cover:
-            places = self._words_of(cover)
-            if len(places) > 1:
-                for some in places.values():
-                    if not self.is_weak(some[0]):
-                        yield self._tried(self._text(some), some)
-            yield self._tried(self._text(cover), cover)
-            if any(edge.source != ROOT for edge in cover):
-                yield self._tried(self._text(cover, by_address=True), cover)
+        yield from self._of_cover(cover or self._best_cover(member, kind))
+        edges = self._few_edges(target)
+        if edges and all(self._has_name(edge) for edge in edges):
+            yield self._tried(self._text(edges), self._shown(target, kind, edges))
+
+    def _few_edges(self, target: int) -> list[Edge]:
+        """What refers to an object, unless it is too much to name."""
+        edges = self._edges(target, target) or []
+        return edges if 0 < len(self._words_of(edges)) <= MAX_PLACES else []
+
+    def _shown(self, target: int, kind: int, edges: list[Edge]) -> list[Edge]:
+        """The best places to name for what holds an object: edges if none is good."""
         on_path = [self._on_path(target, kind, tier) for tier in (0, 1)]
         on_path.sort(key=lambda edge: 3 if edge is None else self._says_little(edge))
+        cover = self._best_cover(target, kind)
         shown = cover or [edge for edge in on_path[:1] if edge is not None]
-        edges = self._edges(target, target) or []
-        if 0 < len(self._words_of(edges)) <= MAX_PLACES:
-            if all(self._has_name(edge) for edge in edges):
-                if not shown or self.is_weak(shown[0]):
-                    shown = edges
-                yield self._tried(self._text(edges), shown)
+        return edges if edges and (not shown or self.is_weak(shown[0])) else shown
+
+    def _by_address(
+        self, target: int, kind: int, cover: list[Edge] | None
+    ) -> Iterator[Verified | None]:
+        """Cuts of an object by addresses, for what no words tell apart."""
+        if cover and any(edge.source != ROOT for edge in cover):
+            yield self._tried(self._text(cover, by_address=True), cover)
+        edges = self._few_edges(target)
+        has_names = all(self._has_name(edge) for edge in edges)
+        shown = self._shown(target, kind, edges if has_names else [])
+        if edges:
             yield self._tried(self._text(edges, by_address=True), shown)
         yield self._tried(self._graph.address(target), shown[:1])
 
@@ -489,10 +278,6 @@ class Cuts:
             target, above = above, int(metrics.dominator[above])
         return target
 
-    def _class_of(self, index: int) -> int:
-        kind = int(self._graph.type_index[index])
-        return int(TypeClass.LIBRARY if kind < 0 else self._classes[kind])
-
     def nearest(self, kind: int, members: NDArray[np.int32]) -> tuple[Edge, int] | None:
         """What to name as the holder of objects, untried, and one of them.
 
@@ -512,13 +297,15 @@ class Cuts:
         below = edge.below[-1]
         if below in members[:1] or (len(edge.below) == 1 and below in members):
             return below
-        some = members[:_WIDE]
+        some = members[:WIDE]
         inside = np.zeros(len(some), np.bool_)
-        is_below(self._metrics.dominator, some, below, _MAX_STEPS, inside)
+        is_below(self._metrics.dominator, some, below, MAX_STEPS, inside)
         return int(some[int(np.argmax(inside))])
 
-    def _best_cover(self, target: int, kind: int) -> list[Edge] | None:
-        covers = [self._cover(target, kind, tier) for tier in (0, 1)]
+    def _best_cover(
+        self, target: int, kind: int, inside: Bools | None = None
+    ) -> list[Edge] | None:
+        covers = [self._cover(target, kind, tier, inside) for tier in (0, 1)]
         found = [cover for cover in covers if cover]
         found.sort(key=lambda cover: self._says_little(cover[0]))
         return found[0] if found else None
@@ -666,7 +453,9 @@ class Cuts:
         # Many paths begin at the same few objects.
         if index not in self._roots:
             graph = self._graph
-            rows = np.flatnonzero((graph.root_object == index) & self._root_holds)
+            rows = np.flatnonzero(
+                (graph.root_object == index) & self._referrers.root_holds
+            )
             says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
             says_less += ~self._of_program[rows]
             self._roots[index] = int(rows[int(says_less.argmin())])
@@ -677,20 +466,14 @@ class Cuts:
         graph = self._graph
         begin, end = graph.ref_start[source : source + 2].tolist()
         rows = begin + np.flatnonzero(graph.ref_target[begin:end] == target)
-        if len(self._held.skipped):
-            rows = rows[~self._held.skipped[rows]]
+        if len(self._referrers.held.skipped):
+            rows = rows[~self._referrers.held.skipped[rows]]
         named_rows = [
             (name, row)
             for row in rows.tolist()
             if (name := graph.field_name(row)) is not None
         ]
         return min(named_rows)[1] if named_rows else int(rows[0])
-
-    def role(self, edge: Edge) -> str:
-        """A place in words, with all that differ from it in numbers alone."""
-        if edge.source == ROOT:
-            return self._places.roots(edge.row)
-        return self.holder(edge)
 
     def _target(self, edge: Edge) -> str:
         return self._graph.captions.of(self._graph.type_name(edge.below[0]))

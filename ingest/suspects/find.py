@@ -21,6 +21,7 @@ from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind
 from ingest.runtimes import TypeClass
+from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.evidence import Evidence, evidence, finalizer
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.ownership import statics_of_program, with_types_by_name
@@ -207,7 +208,7 @@ class _Search:
         cuts = search.paths.cuts
         cuts.look_at((pile.members, pile.retained_bytes) for pile in piles)
         # A few objects without a container are parts of what refers to them.
-        piles = [pile for pile in piles if pile.is_many or pile.object_count == 1]
+        piles = [few for pile in piles if (few := self._many_or_one(pile)) is not None]
         told = [one for pile in piles if (one := self._told(search.held(pile)))]
         least = max(SUSPECT_SHARE * search.base, LEAST_SHARE * metrics.reachable_bytes)
         chosen = self._chosen(told, least)
@@ -221,6 +222,16 @@ class _Search:
             tuple(map(self._suspect, smaller)),
             self._garbage(),
         )
+
+    def _many_or_one(self, pile: Pile) -> Pile | None:
+        """The pile, or of a few objects the one that has nearly all."""
+        if pile.is_many or pile.object_count == 1:
+            return pile
+        largest = int(self._metrics.retained_bytes[pile.members[0]])
+        if largest < ENOUGH * pile.retained_bytes:
+            return None
+        one = pile.members[:1]
+        return pile._replace(object_count=1, retained_bytes=largest, members=one)
 
     def _garbage(self) -> tuple[str, ...]:
         """The types that most of the garbage is of."""

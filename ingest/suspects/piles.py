@@ -8,6 +8,7 @@ types lead to piles, and are piles only where no object of the program is below 
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +21,7 @@ from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import Holder, Paths
-from ingest.suspects.joints import marked
+from ingest.suspects.joints import marked, some_of
 from ingest.suspects.ownership import Ownership, ownership
 from ingest.system.memory import beside, in_ranges
 
@@ -222,12 +223,37 @@ def _owned(
     return rows, entry, is_inner
 
 
+def _of_library_scripts(graph: HeapGraph, classes: NDArray[np.uint8]) -> list[int]:
+    """The types whose constructors are all in scripts of the runtime's library."""
+    runtime = named(graph.runtime)
+    prototype = runtime.prototype_type or None
+    if graph.values is None or prototype not in graph.type_names:
+        return []
+    rows = rows_where(graph.type_index == graph.type_names.index(prototype))
+    wanted = np.flatnonzero(classes == TypeClass.PROGRAM).tolist()
+    kinds = {graph.type_names[kind]: kind for kind in wanted}
+    found: dict[int, list[bool]] = defaultdict(list)
+    for row, name in zip(rows.tolist(), graph.values.pick(rows), strict=True):
+        if name not in kinds:
+            continue
+        begin, end = graph.ref_start[row : row + 2].tolist()
+        of = [at for at in range(begin, end) if graph.field_name(at) == "constructor"]
+        places = graph.values.pick(graph.ref_target[of])
+        found[kinds[name]] += [
+            re.search(runtime.library_scripts, place or "") is not None
+            for place in places
+        ]
+    return [kind for kind, are in found.items() if are and all(are)]
+
+
 def _classes(
     graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
 ) -> NDArray[np.uint8]:
     """uint8 (T,): the `TypeClass` of each type, as its name and its objects tell it."""
     runtime = named(graph.runtime)
     classes = runtime.type_classes(graph.type_names, own)
+    if not own:
+        classes[_of_library_scripts(graph, classes)] = TypeClass.LIBRARY
     if runtime.delegate_types is not None:
         types = TypeColumns(
             graph.type_names,
@@ -281,6 +307,8 @@ class PileSearch:
         looked at.
         """
         cuts, members = self.paths.cuts, pile.members
+        if self._are_functions_of_library(members):
+            return None
         if pile.waits:
             cut = cuts.of_waiting(pile.type_index, members)
         else:
@@ -301,13 +329,32 @@ class PileSearch:
             return None
         if not pile.is_many and self._is_of_runtime(holder, pile.type_index):
             return None
-        count = int(
-            np.count_nonzero(self.graph.type_index[cut.lost] == pile.type_index)
-        )
         pile = pile._replace(
-            members=members, object_count=count, retained_bytes=cut.freed_bytes
+            members=members,
+            object_count=self._count(pile, cut.lost),
+            retained_bytes=cut.freed_bytes,
         )
         return Held(pile, holder, cut, is_group)
+
+    def _count(self, pile: Pile, lost: Bools) -> int:
+        """How many objects of a pile's type a cut frees; of texts, whole ones."""
+        kinds, kind = self.graph.type_index, pile.type_index
+        rows = np.flatnonzero(lost & (kinds == kind))
+        if self.classes[kind] != TypeClass.LIBRARY:
+            return len(rows)
+        above = self.metrics.dominator[rows]
+        return int(np.count_nonzero((above < 0) | (kinds[above] != kind)))
+
+    def _are_functions_of_library(self, members: NDArray[np.int32]) -> bool:
+        """Whether most objects are functions of the runtime's own scripts."""
+        graph, runtime = self.graph, named(self.graph.runtime)
+        function = runtime.function_type or None
+        is_function = graph.type_name(int(members[0])) == function
+        if not is_function or graph.values is None:
+            return False
+        texts = graph.values.pick(some_of(members, SAMPLE))
+        found = [re.search(runtime.library_scripts, text or "") for text in texts]
+        return 2 * sum(one is not None for one in found) > len(found)
 
     def _is_of_runtime(self, holder: Holder, kind: int) -> bool:
         """Whether one of the runtime's own objects is held by nothing but itself.
@@ -467,6 +514,8 @@ class PileSearch:
         """
         if count - len(members) < SHORT_RUN:
             return False
+        if self.classes[self.graph.type_index[members[0]]] == TypeClass.LIBRARY:
+            return False  # as texts of which each is made of others
         mark = marked(self.metrics, [members])
         kinds = self.graph.type_index[mark == 1]
         others = np.count_nonzero(self.classes[kinds[kinds >= 0]] == TypeClass.PROGRAM)

@@ -256,6 +256,60 @@ const kinds = {
       limited(() => new Promise(() => order.number));
     }
   },
+  "socket-listeners": async () => {
+    class Reply { constructor(number) { this.order = new Order(number); } }
+    const server = http.createServer((request, response) => {
+      setTimeout(() => response.end("ok"), 500);
+    });
+    server.keepAliveTimeout = 3600e3;
+    await new Promise((done) => server.listen(0, "127.0.0.1", done));
+    exports.agent = new http.Agent({ keepAlive: true, maxFreeSockets: 500 });
+    const get = (number) => new Promise((done) => {
+      const reply = new Reply(Array.from({ length: 30 }, (_, i) => new Order(number + i)));
+      http.get(
+        { port: server.address().port, host: "127.0.0.1", agent: exports.agent },
+        (response) => response.resume().on("end", done),
+      ).on("socket", (socket) => socket.on("error", function failed() { reply.order = null; }));
+    });
+    await Promise.all(Array.from({ length: 150 }, (_, i) => get(i)));
+  },
+  "cache-and-listeners": () => {
+    for (let i = 0; i < 3000; i++) {
+      const order = new Order(i);
+      pendingByRequest.set(i, order);
+      bus.on("evict", () => pendingByRequest.delete(order.number));
+    }
+  },
+  "chained-jobs": () => {
+    ready = new Promise(() => {});
+    exports.mutex = { last: ready };
+    for (let i = 0; i < 3000; i++) {
+      const order = new Order(i);
+      const done = exports.mutex.last.then(() => order.number);
+      exports.mutex.last = done.catch(() => {});
+    }
+  },
+  "web-stream": () => {
+    let controller;
+    globalThis.updates = new ReadableStream({ start(given) { controller = given; } });
+    for (let i = 0; i < 3000; i++) controller.enqueue(new Order(i));
+  },
+  "exported-map": () => {
+    exports.tasks = new Map();
+    for (let i = 0; i < 3000; i++) exports.tasks.set(i, new Order(i));
+  },
+  "followed-signals": () => {
+    for (let i = 0; i < 2000; i++) {
+      const order = new Order(i);
+      const signal = AbortSignal.any([shutdown.signal, new AbortController().signal]);
+      signal.addEventListener("abort", () => order.number);
+      waiting.push(signal);
+    }
+  },
+  "joined-texts": () => {
+    for (let i = 0; i < 8000; i++) memo[`s${i}`] = JSON.stringify({ user: `u${i} `.repeat(60) }) + i;
+  },
+  "idle": () => {},
 };
 
 module.exports.kinds = kinds;

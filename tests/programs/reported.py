@@ -664,6 +664,42 @@ def weak_callbacks():
     ready()
 
 
+def waiting_clients():
+    """Clients that each refer to what they wait for, which refers to them."""
+
+    async def serve(number, changed):
+        invoice = Invoice(number)
+        async with changed:
+            await changed.wait()
+        return invoice
+
+    async def main():
+        shop.changed, shop.clients = asyncio.Condition(), {}
+        for number in range(2500):
+            client = asyncio.create_task(serve(number, shop.changed))
+            shop.clients[number] = client
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(ready)
+
+    asyncio.run(main())
+
+
+class Subscriber:
+    def __init__(self):
+        self.unsent = asyncio.Queue()
+
+
+def slow_subscribers():
+    async def main():
+        shop.subscribers = [Subscriber() for _ in range(40)]
+        for number in range(3000):
+            for subscriber in shop.subscribers[:2]:
+                subscriber.unsent.put_nowait(Invoice(number))
+        await asyncio.to_thread(ready)
+
+    asyncio.run(main())
+
+
 KINDS = {
     name.replace("_", "-"): made
     for name, made in list(globals().items())

@@ -32,6 +32,7 @@ MODULE, SCOPE = "module ", "scope in "
 
 _GLOBAL, _WITHOUT_URL = "global", " / "
 _PROTOTYPE = "(prototype)"
+_LISTENERS = "_events"
 _CONTEXT = "system / Context"
 _SCRIPT = "system / Script"
 """V8's name of a script since 2025; `` / `` and the script's name may follow."""
@@ -258,13 +259,16 @@ class NodeNames:
         classes = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
         found = np.empty(len(classes), np.int32)
         name, back = self._strings_of("prototype", "constructor")
+        getter = self._strings.find("get constructor")
         targets_of(classes, self._edges, types.property, name, name, found)
         is_one = found >= 0
         is_one &= snapshot.type[found] == kinds.object
         classes, found = classes[is_one], found[is_one]
-        own = np.empty(len(found), np.int32)
+        own, gets = np.empty((2, len(found)), np.int32)
         targets_of(found, self._edges, types.property, back, back, own)
-        classes, found = classes[own == classes], found[own == classes]
+        targets_of(found, self._edges, types.property, getter, getter, gets)
+        is_one = (own == classes) | (gets >= 0)
+        classes, found = classes[is_one], found[is_one]
         if name < 0 or not len(found):
             return found[:0], found[:0]
         self.type_row[found] = self._row(_PROTOTYPE)
@@ -274,11 +278,15 @@ class NodeNames:
         """Name plain objects by their properties."""
         plain, kind = self._rows.get("Object", -1), self._types.property
         edges = self._edges
-        rows = np.flatnonzero(self.type_row == plain).astype(np.int32)
         if plain < 0 or kind < 0 or self._snapshot.meta.is_of_julia:
             return
         if edges.name[edges.type == kind].max(initial=-1) >= len(self._strings):
             return  # the file is truncated
+        is_plain = self.type_row == plain
+        # What an emitter has for its listeners is no object of the program.
+        if (table := self._strings.find(_LISTENERS)) >= 0:
+            is_plain[edges.to[(edges.type == kind) & (edges.name == table)]] = False
+        rows = np.flatnonzero(is_plain).astype(np.int32)
         names, chosen = Interfaces(rows, edges, kind, self._strings).names()
         row_of = np.array([self._row(name) for name in names], np.int32)
         self.type_row[rows[chosen >= 0]] = row_of[chosen[chosen >= 0]]

@@ -344,6 +344,31 @@ def test_a_prototype_is_no_instance(reading: Reading) -> None:
     assert kind == TypeClass.METADATA
 
 
+def test_a_prototype_may_tell_its_constructor_by_a_getter(reading: Reading) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("closure", "NodeError", 64, [("property", "prototype", 2)])
+    heap.node("object", "Error", 32, [("property", "get constructor", 3)])
+    heap.node("closure", "get", 64)
+
+    graph = reading(heap.bytes(), strict=True)
+
+    assert graph.type_name(1) == "(prototype)"
+
+
+def test_what_emitters_have_for_their_listeners_is_no_type(reading: Reading) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", at, at) for at in range(1, 7)])
+    for at in range(3):
+        heap.node("object", "Socket", 64, [("property", "_events", 4 + at)])
+    for _ in range(3):
+        heap.node("object", "Object", 32, [("property", "close", 1)])
+
+    graph = reading(heap.bytes(), strict=True)
+
+    assert [graph.type_name(row) for row in (0, 3, 5)] == ["Socket", "Object", "Object"]
+
+
 def test_what_a_finalization_registry_passes_on_is_named(reading: Reading) -> None:
     heap = V8Heap()
     heap.node("synthetic", "", 0, [("element", 1, 1)])

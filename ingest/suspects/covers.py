@@ -1,0 +1,312 @@
+"""The places through which all paths to an object lead.
+
+All paths from the roots to an object lead through the references into it that come from
+elsewhere, and so through those above, up to places that a developer can find in the
+source: fields of the program's own types, static fields, variables. These places
+together are its *cover*: removing them frees the object.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.analysis.distances import ROOT
+from ingest.analysis.fingerprints import is_inside_collection, normalised_type
+from ingest.heap.graph import OF_CLASS, RootKind
+from ingest.runtimes import TypeClass, named
+from ingest.suspects.edges import MANY, Edge, Referrers
+from ingest.suspects.joints import is_below, marked
+from ingest.suspects.ownership import statics_of_program
+from ingest.what_if.places import UNNAMED_ROOT, UNNAMED_STATIC
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.arrays.compiled import Bools
+    from ingest.heap.graph import HeapGraph
+    from ingest.what_if.places import ReferencePlaces
+
+_TABLES = (
+    RootKind.JNI_GLOBAL, RootKind.RUNTIME, RootKind.INTERNAL, RootKind.SYSTEM_CLASS,
+    RootKind.INTERNED_STRING, RootKind.OTHER,
+)  # fmt: skip
+
+_STATICS = (RootKind.STATIC, RootKind.THREAD_STATIC)
+
+MAX_PLACES = 4
+"""Places of a cover that are named."""
+
+WIDE = 64
+"""Objects that are looked at for one cover: what has more is shared by many."""
+
+MOST_LEVELS = 32
+MAX_STEPS = 20_000
+
+
+class Covers:
+    """Covers of the objects of one heap, and words for their places.
+
+    Args:
+        graph: The heap.
+        metrics: Its metrics.
+        classes: uint8 (T,). The `TypeClass` of each type.
+        places: The words for what holds objects.
+    """
+
+    def __init__(
+        self,
+        graph: HeapGraph,
+        metrics: HeapMetrics,
+        classes: NDArray[np.uint8],
+        places: ReferencePlaces,
+    ) -> None:
+        self._graph, self._metrics, self._classes = graph, metrics, classes
+        self._places = places
+        self._referrers = Referrers(graph, metrics)
+        self._runtime = runtime = named(graph.runtime)
+        self._weak = np.array(
+            [name in runtime.weak_holders for name in graph.type_names], np.bool_
+        )
+        self._subtrees: dict[int, Bools] = {}
+        self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
+        self._table_objects = places.table_objects
+        self._of_program = statics_of_program(graph)
+
+    # -- what refers to objects
+
+    def _edges(
+        self, at: int, target: int, inside: Bools | None = None
+    ) -> list[Edge] | None:
+        """What refers to an object, but for what that or a target dominates.
+
+        Nor does it count what is ``inside``, bool (N + M,), if that is given.
+
+        Roots are last, and of these static fields first; ``None`` where there is so
+        much that it is shared by many.
+        """
+        rows, sources, roots = self._referrers.of(at)
+        outside = np.ones(len(rows), np.bool_)
+        if inside is not None:
+            outside = ~inside[sources]
+        if len(rows) > 1:
+            for above in {at, target}:
+                outside &= ~self._below(sources, above)
+        rows, sources = rows[outside], sources[outside]
+        if len(rows) + len(roots) > MANY:
+            return None
+        found = [
+            Edge(source, row, (at,))
+            for source, row in zip(sources.tolist(), rows.tolist(), strict=True)
+        ]
+        places, field_name = self._places, self._graph.field_name
+        statics = [name for root in roots if (name := places.static_field(root))]
+        if statics:
+            found = [
+                edge
+                for edge in found
+                if not places.is_alias(edge.source, field_name(edge.row), statics)
+            ]
+        is_static = self._graph.root_kind == RootKind.STATIC
+        roots = sorted(roots, key=lambda root: (not is_static[root], root))
+        return found + [Edge(ROOT, root, (at,)) for root in roots]
+
+    def _below(self, rows: NDArray[np.int32], above: int) -> Bools:
+        """Bool: which objects another one dominates."""
+        if len(rows) > WIDE or above in self._subtrees:
+            if above not in self._subtrees:
+                inside = marked(self._metrics, [np.array([above], np.int32)]) == 1
+                self._subtrees = {above: inside}  # of one object at a time
+            return np.asarray(self._subtrees[above][rows])
+        found = np.zeros(len(rows), np.bool_)
+        is_below(self._metrics.dominator, rows, above, MAX_STEPS, found)
+        return found
+
+    # -- places
+
+    def is_weak(self, edge: Edge) -> bool:
+        """Whether it is a frame or a root that says little: the last of owners."""
+        if edge.source == ROOT:
+            return self._graph.root_kind[edge.row] not in _STATICS
+        if edge.source in self._table_objects or self._declares(edge):
+            return False
+        kind = int(self._graph.type_index[edge.source])
+        return bool(self._weak[kind] or self._classes[kind] != TypeClass.PROGRAM) and (
+            self._places.part(edge.source) is None or bool(self._weak[kind])
+        )
+
+    def _rank(self, edge: Edge) -> int:
+        """How late a place is named: weak ones last, before them a library's fields."""
+        if self.is_weak(edge):
+            return 2
+        return int(edge.source == ROOT and not self._of_program[edge.row])
+
+    def _says_little(self, edge: Edge) -> int:
+        """How little a place says as the holder: a root without a name least."""
+        return int(self.is_weak(edge)) + (self.holder(edge) == UNNAMED_ROOT)
+
+    def _names(self, edge: Edge, kind: int, tier: int) -> bool:
+        """Whether a cover ends at an edge.
+
+        Args:
+            edge: The reference or root.
+            kind: The type of the suspect, whose objects do not hold it.
+            tier: 0 for the program's own places, 1 for those of the runtime too.
+        """
+        if edge.source == ROOT:
+            return True
+        own = int(self._graph.type_index[edge.source])
+        if own < 0 or (own == kind and not self._places.stands[own]):
+            return False
+        if self._classes[own] == TypeClass.ROOTS or edge.source in self._table_objects:
+            return True
+        if self._declares(edge):
+            return True
+        if self._graph.field_name(edge.row) == OF_CLASS:
+            return False  # which no program has
+        if self._places.part(edge.source) is not None:
+            return tier > 0 or not self._weak[own]
+        if self._is_of_library(edge.below[0]):
+            return False  # as the functions of the global object are
+        if tier == 0 and self._is_collection(edge):
+            return False  # of the program's own: what has it is named
+        if self._classes[own] == TypeClass.PROGRAM:
+            return True
+        prefix = self._runtime.module_prefix
+        is_module = prefix and self._graph.type_names[own].startswith(prefix)
+        return (
+            tier > 0
+            and (self._classes[own] == TypeClass.LIBRARY or bool(is_module))
+            and self.field(edge) is not None
+            and not self._is_collection(edge)
+        )
+
+    def _is_collection(self, edge: Edge) -> bool:
+        """Whether a reference is one inside a collection, and to its entries."""
+        target = self._graph.type_name(edge.below[0])
+        field = self._graph.field_name(edge.row) or ""
+        return self._runtime.entries_fields.get(field) == target or (
+            is_inside_collection(normalised_type(target))
+        )
+
+    def _is_of_library(self, index: int) -> bool:
+        """Whether an object is a function that is not the program's own."""
+        graph, runtime = self._graph, self._runtime
+        function = runtime.function_type or None
+        if graph.type_name(index) != function or graph.values is None:
+            return False
+        (value,) = graph.values.pick(np.array([index], np.int32))
+        return value is not None and bool(re.search(runtime.library_functions, value))
+
+    def _has_name(self, edge: Edge) -> bool:
+        """Whether the field of a reference tells more than the inside of a table."""
+        if edge.source == ROOT:
+            return True
+        name = normalised_type(self._graph.type_name(edge.source))
+        is_inside = is_inside_collection(name) or self._is_collection(edge)
+        return self.field(edge) is not None and not is_inside
+
+    def is_of_runtime(self, edge: Edge) -> bool:
+        """Whether it is a root of which the runtime's own tables may hang."""
+        if edge.source != ROOT or not self.is_weak(edge):
+            return False
+        return self._graph.root_kind[edge.row] in _TABLES
+
+    def _declares(self, edge: Edge) -> bool:
+        field = self._graph.field_name(edge.row)
+        return self._places.declares(edge.source, field)
+
+    def is_of_table(self, edge: Edge) -> bool:
+        """Whether it is an element of a table of static fields."""
+        return edge.source in self._table_objects
+
+    def field(self, edge: Edge) -> str | None:
+        """The field of a reference, or of a static root; ``None`` if not recorded."""
+        if edge.source == ROOT:
+            return self._places.static_field(edge.row)
+        field = self._graph.field_name(edge.row)
+        return None if field is not None and field.startswith("[") else field
+
+    def _cover(
+        self, target: int, kind: int, tier: int, inside: Bools | None = None
+    ) -> list[Edge] | None:
+        """The places through which all paths to an object lead, or those from outside.
+
+        Returns:
+            At most `MAX_PLACES` of different words, the strongest first; ``None`` if
+            there are more.
+        """
+        key = (target, kind, tier)
+        if inside is None and key in self._covers:
+            return self._covers[key]
+        found: list[Edge] | None = []
+        todo: list[tuple[int, tuple[int, ...]]] = [(target, (target,))]
+        seen = {target}
+        while todo and found is not None:
+            self._referrers.find(at for at, _ in todo)
+            following: list[tuple[int, tuple[int, ...]]] = []
+            for at, below in todo:
+                edges = self._edges(at, target, inside)
+                if edges is None or len(below) > MOST_LEVELS:
+                    found = None
+                    break
+                for edge in edges:
+                    if self._names(edge, kind, tier):
+                        found.append(edge._replace(below=below))
+                    elif edge.source not in seen:
+                        seen.add(edge.source)
+                        following.append((edge.source, (edge.source, *below)))
+            if found is None or len(seen) > WIDE or len(found) > WIDE:
+                found = None
+            todo = following
+        if found is not None:
+            found.sort(key=lambda edge: (self._rank(edge), len(edge.below)))
+            if len(self._words_of(found)) > MAX_PLACES:
+                found = None
+        if inside is None:
+            self._covers[key] = found
+        return found
+
+    def _words_of(self, edges: Sequence[Edge]) -> dict[str, list[Edge]]:
+        # Of threads with numbers, and frames of one thread, the role is named.
+        found: dict[str, list[Edge]] = {}
+        for edge in edges:
+            is_weak_root = edge.source == ROOT and self.is_weak(edge)
+            words = self.role(edge) if is_weak_root else self.holder(edge)
+            found.setdefault(words, []).append(edge)
+        return {
+            words
+            if len(every := {self.holder(edge) for edge in some}) > 1
+            else every.pop(): some
+            for words, some in found.items()
+        }
+
+    def places_of(self, edges: Sequence[Edge]) -> tuple[list[str], list[str]]:
+        """What to name besides the first of some places, and of that what is weak."""
+        _, *others = self._words_of(edges).items()
+        strong = [words for words, some in others if not self.is_weak(some[0])]
+        weak = [words for words, some in others if self.is_weak(some[0])]
+        return strong, weak
+
+    def holder(self, edge: Edge) -> str:
+        """A place in words."""
+        if edge.source == ROOT:
+            return self._places.root(edge.row)
+        if edge.source in self._table_objects:
+            return UNNAMED_STATIC
+        return self._places.holder(edge.source, self._graph.field_name(edge.row))
+
+    def role(self, edge: Edge) -> str:
+        """A place in words, with all that differ from it in numbers alone."""
+        if edge.source == ROOT:
+            return self._places.roots(edge.row)
+        return self.holder(edge)
+
+    def _class_of(self, index: int) -> int:
+        kind = int(self._graph.type_index[index])
+        return int(TypeClass.LIBRARY if kind < 0 else self._classes[kind])

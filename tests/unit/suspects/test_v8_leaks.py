@@ -1,0 +1,155 @@
+"""Suspects of programs of V8: the runtime's own objects, and several holders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.analysis.metrics import analyse
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.suspects.find import find_suspects
+from tests.dumps.v8 import V8Heap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.suspects.find import Suspect
+
+_MANY = 400
+
+
+def suspects_of(heap: V8Heap, folder: Path) -> tuple[Suspect, ...]:
+    path = folder / "x.heapsnapshot"
+    path.write_bytes(heap.bytes())
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(), silent)
+    return find_suspects(graph, analyse(graph)).suspects
+
+
+def program() -> V8Heap:
+    """A heap with a global object, node 1."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "global", 40)
+    return heap
+
+
+def closure(heap: V8Heap, name: str, script: str) -> int:
+    source = heap.node("code", f"system / Script / {script}", 100)
+    code = heap.node("code", name, 56, [("internal", "script", source)])
+    found = heap.node("closure", name, 64, [("internal", "shared", code)])
+    heap.place(found, 1, 9, 4)
+    return found
+
+
+def orders(heap: V8Heap) -> list[int]:
+    return [heap.node("object", "Order", 200) for _ in range(_MANY)]
+
+
+def holding(heap: V8Heap, name: str, held: list[int]) -> int:
+    return heap.node(
+        "object", name, 16, [("element", at, one) for at, one in enumerate(held)]
+    )
+
+
+def test_a_class_whose_constructor_is_nodes_is_no_holder_of_the_program(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    for name, script in (
+        ("Controller", "node:internal/webstreams"), ("Shop", "/srv/a.js"),
+    ):  # fmt: skip
+        constructor = closure(heap, name, script)
+        prototype = heap.node("object", name, 32)
+        heap.edge(constructor, "property", "prototype", prototype)
+        heap.edge(prototype, "property", "constructor", constructor)
+        heap.edge(1, "property", name, constructor)
+    queue = holding(heap, "Array", orders(heap))
+    controller = heap.node("object", "Controller", 40, [("property", "queue", queue)])
+    shop = heap.node("object", "Shop", 40, [("property", "stream", controller)])
+    heap.edge(1, "property", "shop", shop)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.cut == "Shop.stream -> Controller"
+    assert (found.object_count, found.retained_bytes) == (_MANY, 200 * _MANY + 56)
+
+
+def test_both_variables_that_hold_all_objects_are_named(tmp_path: Path) -> None:
+    heap = program()
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(1, "property", "shop", shop)
+    held = orders(heap)
+    for name in ("cache", "listeners"):
+        heap.edge(shop, "property", name, holding(heap, "Array", held))
+    for number in range(9):  # what else the shop has
+        heap.edge(shop, "property", f"p{number}", heap.node("object", "Page", 900))
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.cut == "Shop.cache -> Array and Shop.listeners -> Array"
+    assert found.sentence.endswith("removing it from one of them frees nothing.")
+    assert found.retained_bytes == 200 * _MANY + 32
+
+
+def test_objects_that_refer_to_what_holds_them_do_not_count_as_its_holders(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(1, "property", "shop", shop)
+    held = orders(heap)
+    for name in ("tasks", "waiters"):
+        of = holding(heap, "Array", held)
+        heap.edge(shop, "property", name, of)
+        for one in held:
+            heap.edge(one, "property", name, of)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.cut == "Shop.tasks -> Array and Shop.waiters -> Array"
+
+
+def test_functions_of_node_are_no_suspect(tmp_path: Path) -> None:
+    heap = program()
+    codes = heap.node("object", "Object", 40)
+    heap.edge(1, "property", "codes", codes)
+    for number in range(_MANY):
+        heap.edge(
+            codes, "property", f"E{number}", closure(heap, "E", "node:internal/errors")
+        )
+    assert suspects_of(heap, tmp_path) == ()
+
+
+def test_a_text_that_is_made_of_others_counts_once(tmp_path: Path) -> None:
+    heap = program()
+    store = heap.node("object", "Store", 40)
+    heap.edge(1, "property", "store", store)
+    for number in range(_MANY):
+        text = heap.node("string", f"text {number}", 400)
+        for _ in range(3):
+            text = heap.node(
+                "concatenated string", "(concatenated string)", 32,
+                [("internal", "first", text)],
+            )  # fmt: skip
+        heap.edge(store, "property", f"s{number}", text)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.object_count == _MANY
+    assert found.pattern == "object"
+
+
+def test_of_two_objects_the_one_that_has_nearly_all_is_told(tmp_path: Path) -> None:
+    heap = program()
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(1, "property", "shop", shop)
+    for name, size in (("first", 40_000), ("other", 40)):
+        ring = heap.node("object", "Ring", size)
+        heap.edge(shop, "property", name, ring)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.object_count == 1
+    assert found.sentence.startswith("One Ring (39.1 KiB")
