@@ -12,7 +12,6 @@ from tests.bench.hard_queries import questions
 from tests.cypher.conftest import drop_heap, load_heap
 from tests.cypher.hard_heaps import SHAPES, hash_map, plain_list, weak_map
 from tests.cypher.test_reports import rows_of
-from tests.deep import PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,18 +21,10 @@ if TYPE_CHECKING:
     from ingest.queries.library import Query
     from tests.cypher.conftest import Loaded
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.deep]
 
 MOST_S = 60.0
-STEPS = 40_000 if PROFILE == "deep" else 3_000
-
-ONCE_ENDLESS = {
-    "by-field", "colliding-keys", "cycles", "destroyed-components",
-    "k-shortest-root-paths", "path-between", "shared-by", "thread-locals",
-}  # fmt: skip
-"""Queries that did not end on one of these heaps, or ran out of memory."""
-
-DEEP = pytest.mark.deep
+STEPS = 40_000
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +40,7 @@ def hard_heaps(database: Database) -> Iterator[list[Loaded]]:
 
 @pytest.mark.parametrize(
     "query",
-    [
-        pytest.param(query, marks=() if query.name in ONCE_ENDLESS else DEEP)
-        for query in library().values()
-        if not query.is_of_fleet
-    ],
+    [query for query in library().values() if not query.is_of_fleet],
     ids=lambda query: query.name,
 )
 def test_a_query_ends(query: Query, hard_heaps: list[Loaded]) -> None:
@@ -66,7 +53,7 @@ def test_a_query_ends(query: Query, hard_heaps: list[Loaded]) -> None:
 
 @pytest.mark.parametrize(
     ("make", "keys"),
-    [(weak_map, 6), (hash_map, 12_000 if PROFILE == "deep" else 2_000)],
+    [(weak_map, 6), (hash_map, 12_000)],
 )
 def test_keys_of_one_bucket_are_counted_once_each(
     database: Database, make: Callable[[int], HeapGraph], keys: int

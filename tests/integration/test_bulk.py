@@ -264,6 +264,7 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     wait_until(lambda: is_tidy(server))
 
 
+@pytest.mark.deep
 def test_a_dump_whose_stored_tables_are_not_whole_is_not_written_again(
     server: EmbeddedServer, database: Database, tmp_path: Path, small: Path
 ) -> None:

@@ -297,6 +297,7 @@ OPTIONS = (
 """Each that changes what is stored."""
 
 
+@pytest.mark.deep
 def test_what_is_loaded_is_not_taken_for_what_other_options_make(
     command: Callable[..., Ran], tmp_path: Path
 ) -> None:

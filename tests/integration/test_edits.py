@@ -40,6 +40,10 @@ def test_an_edit_is_seen_by_the_next_query(
         text = example_gclog() + f"# {name}\n"
         (tmp_path / f"{name}.gclog").write_text(text, encoding="utf-8")
 
+    def load(name: str, *more: str) -> Ran:
+        """Beside the server, which does not end for it."""
+        return ingest("load", str(tmp_path / f"{name}.gclog"), "--via", "bolt", *more)
+
     def ask(*more: str, query: str = "retained-types") -> tuple[str, dict[str, Any]]:
         code, out, err = ingest("query", query, "--json", *more)
         assert code == 0, err
@@ -55,7 +59,7 @@ def test_an_edit_is_seen_by_the_next_query(
 
     # Arrange: two dumps, of which the second is loaded beside the first
     for name in ("example", "second"):
-        assert ingest("load", str(tmp_path / f"{name}.gclog"))[0] == 0
+        assert load(name)[0] == 0
 
     # Act and assert: tables, unless the graph is asked for
     assert ingest("query", "retained-types", *LOADED)[1].endswith(LINE)
@@ -75,7 +79,7 @@ def test_an_edit_is_seen_by_the_next_query(
     assert (code, "its graph was changed since" in err) == (5, True)
 
     # What is loaded later is, and what is renamed is no edit
-    assert ingest("load", str(tmp_path / "second.gclog"), "--replace")[0] == 0
+    assert load("second", "--replace")[0] == 0
     assert ask(*NEW)[0] == "tables"
     assert ask(*LOADED)[1]["retained_bytes"] == bytes_now
     own_server.stop()

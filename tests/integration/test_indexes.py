@@ -42,6 +42,7 @@ def online(database: Database) -> set[str]:
     return {str(row[0]) for row in database.read(text, {})[1]}
 
 
+@pytest.mark.deep
 def test_the_first_large_dump_is_indexed_after_it_is_written(
     empty_database: Database, example: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,6 +79,7 @@ def wait_until_clean(server: EmbeddedServer) -> float:
     return time.monotonic() - begun
 
 
+@pytest.mark.deep
 def test_a_load_that_is_interrupted_while_it_writes(
     own_server: EmbeddedServer, tmp_path: Path
 ) -> None:

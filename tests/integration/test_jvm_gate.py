@@ -91,6 +91,7 @@ def test_each_leak_is_named_from_the_second_dump_on(
         assert len(verdict["findings"]) == len(LEAKED) + 1
 
 
+@pytest.mark.deep
 def test_steady_work_is_no_leak(
     classes: Path, ingest: Callable[..., Ran], tmp_path: Path
 ) -> None:

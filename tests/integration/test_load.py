@@ -346,6 +346,7 @@ def test_a_large_dump_is_gone_at_once_and_removed_in_the_background(
     assert rows[0][0] == again.object_count
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("_cleaned_soon")
 def test_a_large_dump_that_is_dropped_leaves_its_neighbours_linked(
     empty_database: Database, example: Path, monkeypatch: pytest.MonkeyPatch
@@ -388,6 +389,7 @@ def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
     assert counts(empty_database) == (receipt.node_count, receipt.relationship_count)
 
 
+@pytest.mark.deep
 def test_a_load_of_another_machine_is_left_alone_while_it_lives(
     empty_database: Database, small: Path
 ) -> None:

@@ -151,6 +151,7 @@ def test_what_is_told_of_each_object(empty_database: Database) -> None:
     ]
 
 
+@pytest.mark.deep
 def test_a_log_of_the_whole_life(
     empty_database: Database,
     on_server: Callable[..., Ran],
@@ -191,6 +192,7 @@ def test_a_log_of_the_whole_life(
     ]
 
 
+@pytest.mark.deep
 def test_two_loads_at_the_same_time_find_one_another(
     empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

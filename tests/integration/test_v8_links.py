@@ -98,6 +98,7 @@ def continued(database: Database) -> set[tuple[object, ...]]:
     return set(rows(database, text))
 
 
+@pytest.mark.deep
 def test_in_any_order_and_beside_another_process(
     empty_database: Database, on_server: Callable[..., Ran], files: dict[str, str]
 ) -> None:

@@ -48,6 +48,10 @@ FROZEN = {
 """Measured; to be changed together with what changes it, saying why in the commit."""
 
 
+OFTEN = ("gclog", "hprof", "hrpy")
+"""Formats whose costs are measured each time."""
+
+
 @pytest.fixture(scope="module")
 def found() -> dict[str, Cost]:
     return measured()
@@ -63,7 +67,13 @@ def assert_frozen(what: str, now: Cost, then: Cost) -> None:
         )
 
 
-@pytest.mark.parametrize("package", WRITERS)
+@pytest.mark.parametrize(
+    "package",
+    [
+        pytest.param(one, marks=() if one in OFTEN else pytest.mark.deep)
+        for one in WRITERS
+    ],
+)
 def test_the_bytes_of_reading_a_format_are_frozen(package: str) -> None:
     now = reading(package)
 

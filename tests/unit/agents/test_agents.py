@@ -178,6 +178,7 @@ def chosen(count: int) -> list[Case]:
     return list(found.values())[:count]
 
 
+@pytest.mark.deep
 def test_two_investigations_end_at_the_holder(tools: Tools) -> None:
     assert of_growth(tools).calls == ["dumps", "compare", "why"]
     case = next(case for case in LEAKS if case.name == "event of object")

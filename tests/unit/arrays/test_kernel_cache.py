@@ -118,6 +118,7 @@ def compiled(result: Result) -> list[str]:
     return [kernel for kernel, is_done, _ in result[1] if not is_done]
 
 
+@pytest.mark.deep
 def test_a_change_in_any_file_that_goes_in_is_seen(tmp_path: Path) -> None:
     toy = Toy(tmp_path)
     before = toy.run("first")
@@ -145,6 +146,7 @@ def test_what_is_not_in_the_cache_yet_is_reported(tmp_path: Path) -> None:
     assert reports == [("second", False, ""), ("second", True, "")]
 
 
+@pytest.mark.deep
 def test_two_processes_compile_at_once_and_a_third_need_not(tmp_path: Path) -> None:
     toy = Toy(tmp_path)
 
@@ -192,6 +194,7 @@ else:
 """
 
 
+@pytest.mark.deep
 def test_what_a_package_brought_for_another_python_is_compiled_by_its_list(
     tmp_path: Path,
 ) -> None:

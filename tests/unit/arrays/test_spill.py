@@ -150,6 +150,7 @@ def test_answers_are_the_same(tmp_path: Path) -> None:
     assert told["mapped"] > 30 * len(some)
 
 
+@pytest.mark.deep
 def test_arrays_grow_shrink_and_end(tmp_path: Path) -> None:
     told = run(_ARRAYS, tmp_path)
 
@@ -186,6 +187,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.deep
 def test_what_is_said(dump: Path, tmp_path: Path) -> None:
     done = ended("info", dump, "--max-memory", "1MiB", "--spill", tmp_path)
 

@@ -261,6 +261,7 @@ def own_memory(pid: int) -> int:
     return int(status.split("RssAnon:")[1].split()[0]) << 10
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("python", PYTHONS)
 def test_captures_leave_a_program_its_memory(python: str, tmp_path: Path) -> None:
     """The list of 400,000 objects takes 3 MiB, compiling what writes as much or more.

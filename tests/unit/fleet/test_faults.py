@@ -73,6 +73,7 @@ def test_a_killed_run_is_repeated(
     assert not FleetFolder(target).staged()
 
 
+@pytest.mark.deep
 def test_two_runs_at_once_make_the_same_fleet(
     dumps: Path, undisturbed: dict[str, pl.DataFrame], tmp_path: Path
 ) -> None:
@@ -259,6 +260,7 @@ def test_a_dump_that_kills_its_process(
     check_killed(dumps, undisturbed, tmp_path)
 
 
+@pytest.mark.deep
 def test_processes_that_are_killed_before_they_have_a_dump(
     dumps: Path, undisturbed: dict[str, pl.DataFrame], tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_dump_that_grows_between_two_looks_waits(folder: Path) -> None:
     assert [answer["state"] for answer in watched.look()] == ["ready"]
 
 
+@pytest.mark.deep
 def test_the_oldest_files_go_if_their_dumps_were_added(folder: Path) -> None:
     for number in range(1, 4):
         write(folder, f"dump{number}", number)

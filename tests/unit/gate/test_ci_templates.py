@@ -105,6 +105,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.deep
 def test_by_default_its_own_repository_is_installed(
     tmp_path: Path, without_index: Path
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_copy_of_the_action_installs_no_other_project(
     assert not without_index.exists()
 
 
+@pytest.mark.deep
 def test_the_template_for_gitlab(tmp_path: Path) -> None:
     told = yaml.safe_load((ACTION / "gitlab.yml").read_text("utf-8"))[".ingest-check"]
     first, _install, check = told["script"]

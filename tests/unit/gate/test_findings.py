@@ -86,7 +86,8 @@ def test_a_leak_of_ten_objects_a_step_is_found_and_nothing_else(
     assert len(holders) == 1
 
 
-@pytest.mark.parametrize("form", FORMATS if PROFILE == "deep" else FORMATS[:1])
+@pytest.mark.deep
+@pytest.mark.parametrize("form", FORMATS)
 def test_the_leaks_are_found_in_other_formats(form: str) -> None:
     assert leak_in(form, 300) == []
 
