@@ -253,7 +253,9 @@ class CutParser:
             return self._rows(found), field
         if found := guess_type(text, counts):
             return self._rows(found), None
-        raise NotFound(f"the dump has no type {text!r}{hint(text, counts)}")
+        roots = self.places.roots_like(text)
+        meant = f"; did you mean {roots!r}" if roots else hint(text, counts)
+        raise NotFound(f"the dump has no type {text!r}{meant}")
 
     def _check_field(self, field: str) -> None:
         """Refuse a field that no object or root of the heap has.

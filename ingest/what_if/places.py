@@ -309,6 +309,12 @@ class ReferencePlaces:
         number, rows = self._roots_by_words
         return np.isin(number, rows[text]) if text in rows else None
 
+    def roots_like(self, text: str) -> str | None:
+        """The words of the roots whose last words are ``text``, if there is one such."""
+        _, rows = self._roots_by_words
+        found = [words for words in rows if words.endswith((f" {text}", f".{text}"))]
+        return found[0] if len(found) == 1 else None
+
     @cached_property
     def _roots_by_words(self) -> tuple[NDArray[np.int64], dict[str, list[int]]]:
         """A number for each root, equal for equal texts; and numbers by text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import combinations
 
@@ -237,3 +238,12 @@ def test_a_field_that_nothing_has_is_refused_with_what_was_meant() -> None:
             NotFound, match="'OPEN_SESIONS'; did you mean OPEN_SESSIONS"
         ):
             CutParser(graph).cut(text)
+
+
+def test_words_of_a_root_are_meant_where_their_end_is_written() -> None:
+    graph = cache_and_event()
+    words = CutParser(graph).places.root(0)
+    end = words.rpartition(" ")[2].rpartition(".")[2]
+
+    with pytest.raises(NotFound, match=re.escape(f"; did you mean {words!r}")):
+        CutParser(graph).cut(end)
