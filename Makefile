@@ -22,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-limits bench-queries bench-answers \
-        bench-captures bench-fleet bench-gate bench-peers bench-python fuzz up down load leak-report \
+        bench-captures bench-room bench-fleet bench-gate bench-peers bench-python fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme neo4j-lock dist test-wheels clean
 
@@ -102,6 +102,9 @@ bench-gate: $(VENV)/.tools ## what the gate finds of small leaks, and its false 
 
 bench-captures: $(VENV)/.tools ## what captures, and captures that are killed, do to programs of Python
 	@$(BIN)/python -m tests.bench.captures $(ARGS)
+
+bench-room: $(VENV)/.tools ## capture programs of Python and Node.js that have 512 MiB
+	@$(BIN)/python -m tests.bench.captures_in_room $(ARGS)
 
 bench-fleet: $(VENV)/.tools ## a fleet by one process, two, and Spark if it is installed
 	@$(BIN)/python -m tests.bench.fleet $(ARGS)

@@ -158,7 +158,7 @@ def node(
 
     Start it with node --inspect, or add --start-inspector: until the program ends,
     programs of this machine can then debug it. Deno needs --inspect, too. The program
-    stops while V8 writes its heap, which can take 14 times the memory of that; without
+    stops while V8 writes its heap, which can take 18 times the memory of that; without
     --force, it is refused where so much is not left. Exit 11: no snapshot was captured.
     """
     _snapshot(program, snapshots, start_inspector=start_inspector)

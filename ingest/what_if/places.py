@@ -310,7 +310,7 @@ class ReferencePlaces:
         return np.isin(number, rows[text]) if text in rows else None
 
     def roots_like(self, text: str) -> str | None:
-        """The words of the roots whose last words are ``text``, if there is one such."""
+        """The words of the roots whose last words are ``text``, if one text is so."""
         _, rows = self._roots_by_words
         found = [words for words in rows if words.endswith((f" {text}", f".{text}"))]
         return found[0] if len(found) == 1 else None
