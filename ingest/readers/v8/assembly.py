@@ -52,6 +52,8 @@ from ingest.system.memory import beside
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bytes, Ints
@@ -120,6 +122,7 @@ def assemble(
         snapshot.edge_name,
         snapshot.edge_to,
     )
+    _put_accessors_last(snapshot, edges, types)
     _settle_detachedness(snapshot, edges, types, kinds)
     nameless = int(np.count_nonzero(snapshot.name >= len(snapshot.strings)))
     counter.add("missing_name", nameless, 0, None)
@@ -390,18 +393,45 @@ def _repeated(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.
     V8 records a global variable as a property of the global object, and again through
     the cell that has its value.
     """
-    strings, property_type = snapshot.strings, types.property
-    proxy, value = strings.find("global_proxy"), strings.find("value")
+    value = snapshot.strings.find("value")
     at = _of_nodes(snapshot, edges, "system / PropertyCell")
     at = at[(edges.type[at] == types.internal) & (edges.name[at] == value)]
-    if not len(at) or proxy < 0:
-        return np.empty(0, np.int64)
-    named = np.flatnonzero((edges.name == proxy) & (edges.type == types.internal))
     is_value = np.zeros(len(snapshot.type), np.bool_)
-    for node in np.unique(np.searchsorted(edges.start, named, "right") - 1).tolist():
-        own = slice(*edges.start[node : node + 2].tolist())
-        is_value[edges.to[own][edges.type[own] == property_type]] = True
+    for own in _globals(snapshot, edges, types) if len(at) else ():
+        is_value[edges.to[own][edges.type[own] == types.property]] = True
     return np.asarray(at[is_value[edges.to[at]]])
+
+
+def _globals(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> Iterator[slice]:
+    """The edges of each global object."""
+    proxy = snapshot.strings.find("global_proxy")
+    if proxy < 0:
+        return
+    named = np.flatnonzero((edges.name == proxy) & (edges.type == types.internal))
+    for node in np.unique(np.searchsorted(edges.start, named, "right") - 1).tolist():
+        yield slice(*edges.start[node : node + 2].tolist())
+
+
+def _put_accessors_last(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> None:
+    """Put references of globals to accessors behind the others.
+
+    V8 keeps the properties of a global by hashes that differ from process to process.
+    Of equally short paths the one by an earlier reference is shown, and an accessor
+    such as ``get process`` tells least of what keeps an object.
+    """
+    texts = snapshot.strings
+    for own in _globals(snapshot, edges, types):
+        is_last = [
+            kind == types.property
+            and name < len(texts)
+            and texts.raw(name).startswith((b"get ", b"set "))
+            for kind, name in zip(
+                edges.type[own].tolist(), edges.name[own].tolist(), strict=True
+            )
+        ]
+        order = np.argsort(is_last, kind="stable")
+        for column in (edges.type, edges.name, edges.to):
+            column[own] = column[own][order]
 
 
 def _ephemerons(snapshot: Snapshot) -> dict[int, int]:

@@ -412,6 +412,27 @@ def test_a_global_that_is_recorded_twice_is_one_reference(reading: Reading) -> N
     assert WhatIf(graph).freed([cut]).shallow_bytes == 64
 
 
+def test_a_path_goes_through_an_accessor_of_a_global_only_if_no_other_is_as_short(
+    reading: Reading,
+) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("object", "global / ", 16, [
+        ("property", "get process", 3), ("property", "tick", 4),
+        ("internal", "global_proxy", 2),
+    ])  # fmt: skip
+    heap.node("object", "global", 16)
+    heap.node("closure", "get process", 32, [("internal", "context", 5)])
+    heap.node("closure", "tick", 32, [("internal", "context", 5)])
+    heap.node("object", "process", 64)
+
+    graph = reading(heap.bytes(), strict=True)
+    row = by_id(graph)
+
+    parent = analyse(graph).path_parent
+    assert parent[row[number(5)]] == row[number(4)]
+
+
 def test_what_bun_leaves_out_hangs_below_roots_that_are_not_recorded(
     reading: Reading,
 ) -> None:
