@@ -11,6 +11,7 @@ from ingest.readers import format_of, open_source
 from ingest.readers.source import STDIN
 from ingest.redact.rules import RedactionRules
 from ingest.system.files import output_file
+from ingest.words.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ def redact(
         if name not in FORMATS:
             raise DumpError(
                 f"a dump of format {name} cannot be redacted as a file; "
-                "'ingest export --redact' writes its tables without values",
+                f"{command('export', '--redact')} writes its tables without values",
                 path=dump,
             )
         source.allow_any_expansion()

@@ -192,8 +192,7 @@ CASES: dict[str, Asked] = {
     "large-objects": rows("main dotnet trace", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
-    "leak-suspects": rows("main dotnet trace", {})
-    + nothing("dart", {})
+    "leak-suspects": rows("main dart dotnet trace", {})
     + rows("main", FIRST)
     + nothing("domains", {}),
     "listeners": rows("v8", {}, FIRST) + nothing("main", {}),
