@@ -49,29 +49,29 @@ _MOST = np.int64((1 << 63) - 1)
 
 
 @kernel
-def after(data: Bytes, p: int, end: int, wire: Number) -> Number:
-    """Where a value ends, or `CUT`, `LONG` or `UNKNOWN_WIRE`."""
+def field_at(data: Bytes, p: Number, end: Number) -> tuple[Number, Number, int, Number]:
+    """A field: its number, its kind, where its content begins, and where it ends.
+
+    Instead of its end, `CUT`, `LONG` or `UNKNOWN_WIRE`.
+    """
+    key, begin = uleb(data, p, end)
+    if begin < 0:
+        return 0, 0, begin, begin
+    field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
+    last: Number = UNKNOWN_WIRE
     if wire == VARINT:
-        _, p = uleb(data, p, end)
-        return p
-    if wire == BYTES:
-        size, p = uleb(data, p, end)
-        if p < 0:
-            return p
-        if size > np.uint64(end - p):
-            return CUT
-        return p + np.int64(size)
-    if wire in (FIXED64, FIXED32):
-        p += 8 if wire == FIXED64 else 4
-        return p if p <= end else CUT
-    return UNKNOWN_WIRE
-
-
-@kernel
-def begin_of(data: Bytes, p: int, end: int) -> int:
-    """Where the content of a value of `BYTES` begins, which `after` has passed."""
-    _, p = uleb(data, p, end)
-    return p
+        _, last = uleb(data, begin, end)
+    elif wire == BYTES:
+        size, begin = uleb(data, begin, end)
+        if begin < 0:
+            last = begin
+        else:
+            last = CUT if size > np.uint64(end - begin) else begin + np.int64(size)
+    elif wire in (FIXED64, FIXED32):
+        last = begin + (8 if wire == FIXED64 else 4)
+        if last > end:
+            last = CUT
+    return field, wire, begin, last
 
 
 @kernel
@@ -80,21 +80,17 @@ def _packet(data: Bytes, p: int, end: Number, row: Longs) -> Number:
     row[KIND] = row[OF_SEQUENCE] = 0
     row[AT_NS] = -1
     while p < end:
-        key, p = uleb(data, p, end)
-        if p < 0:
-            return p
-        field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
+        field, wire, begin, q = field_at(data, p, end)
         if q < 0:
             return q
         if wire == VARINT and (field in (TIMESTAMP, SEQUENCE)):
-            value, _ = uleb(data, p, end)
+            value, _ = uleb(data, begin, end)
             at = AT_NS if field == TIMESTAMP else OF_SEQUENCE
             row[at] = np.int64(value & np.uint64(_MOST))
         elif wire == BYTES and (
             field in (HEAP_GRAPH, PROCESS_TREE, MAPPING, COMPRESSED, ZSTD_COMPRESSED)
         ):
-            row[KIND], row[BEGIN], row[END] = field, begin_of(data, p, q), q
+            row[KIND], row[BEGIN], row[END] = field, begin, q
         p = q
     return p
 
@@ -156,21 +152,14 @@ def _fields(data: Bytes, p: int, end: int, rows: Longs) -> tuple[int, int]:
     """
     count = 0
     while p < end and count < len(rows):
-        key, p = uleb(data, p, end)
-        if p < 0:
-            return count, p
-        wire = np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
+        field, wire, begin, q = field_at(data, p, end)
         if q < 0:
             return count, q
         row = rows[count]
-        row[0], row[1] = np.int64(key >> np.uint64(3)), -1
-        row[2], row[3] = p, q
+        row[0], row[1], row[2], row[3] = field, -1, begin, q
         if wire == VARINT:
-            value, _ = uleb(data, p, end)
+            value, _ = uleb(data, begin, end)
             row[1] = np.int64(value)
-        elif wire == BYTES:
-            row[2] = begin_of(data, p, q)
         count += 1
         p = q
     return count, p
@@ -196,24 +185,16 @@ def _class_names(data: Bytes, p: int, end: int, rows: Longs) -> tuple[int, int]:
     """Fill rows by fields of a mapping; see `class_names`."""
     count = 0
     while p < end and count < len(rows):
-        key, p = uleb(data, p, end)
-        if p < 0:
-            return count, p
-        field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
+        field, wire, begin, q = field_at(data, p, end)
         if q < 0:
             return count, q
         if wire == BYTES and field in (1, 3):
             row = rows[count]
-            begin = begin_of(data, p, q)
             row[0], row[1], row[2], row[3], row[4] = field, begin, q, begin, q
             while field == 3 and 0 <= begin < q:
-                key, begin = uleb(data, begin, q)
-                if begin < 0:
-                    break
-                last = after(data, begin, q, np.int64(key & np.uint64(7)))
-                if key == np.uint64(1 << 3 | BYTES) and last >= 0:
-                    row[3], row[4] = begin_of(data, begin, last), last
+                inner, kind, first, last = field_at(data, begin, q)
+                if inner == 1 and kind == BYTES and last >= 0:
+                    row[3], row[4] = first, last
                     break
                 begin = last
             count += 1

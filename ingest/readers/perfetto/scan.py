@@ -9,7 +9,7 @@ import numpy as np
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_FIELD
 from ingest.readers.perfetto import BYTES, VARINT
-from ingest.readers.perfetto.packets import after, begin_of
+from ingest.readers.perfetto.packets import field_at
 from ingest.readers.shared.columns import MAX_SIZE_BYTES
 from ingest.readers.shared.leb128 import uleb
 
@@ -150,15 +150,12 @@ def outline(data: Bytes, p: int, end: int, found: Longs) -> None:
     """Tell what a packet of a heap graph is of; see `OUT_PID`."""
     found[:] = 0
     while p < end:
-        begin = p
-        key, p = uleb(data, p, end)
-        field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire) if p >= 0 else p
+        field, wire, begin, q = field_at(data, p, end)
         if q < 0:
-            found[OUT_END] = begin
+            found[OUT_END] = p
             return
         if wire == VARINT:
-            value, _ = uleb(data, p, end)
+            value, _ = uleb(data, begin, end)
             if field == PID:
                 found[OUT_PID] = np.int64(value & _MOST)
             elif field == CONTINUED:
@@ -249,11 +246,8 @@ def _name_all(
     """Give the references of an object, whose fields begin at ``p``, their names."""
     position = 0
     while p < end:
-        key, p = uleb(data, p, end)
-        wire = np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
-        if key >> np.uint64(3) == np.uint64(4):
-            begin = begin_of(data, p, q) if wire == BYTES else p
+        field, _, begin, q = field_at(data, p, end)
+        if field == _NAMES:
             first, position = _name_references(
                 data, begin, q, slots, first, last, position
             )
@@ -265,31 +259,26 @@ def _object(
     data: Bytes, p: int, end: int, to: GraphBuffers, counts: Longs, state: Ids
 ) -> Number:
     """Store an object; negative if it cannot be read."""
-    begin, row, ref = p, counts[OBJECTS], counts[REFS]
+    first, row, ref = p, counts[OBJECTS], counts[REFS]
     position = names = internal = 0
     values = to.values
     values[:] = 0
     values[_SPACE] = state[SPACE]
     while p < end:
-        key, p = uleb(data, p, end)
-        if p < 0:
-            return p
-        field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
+        field, wire, begin, q = field_at(data, p, end)
         if q < 0:
             return q
         if wire in (BYTES, VARINT):
-            first = begin_of(data, p, q) if wire == BYTES else p
             if field == _NAMES:
-                names += _numbers(data, first, q)
+                names += _numbers(data, begin, q)
             elif field == _REFERENCES:
-                ref, position, p = _put_references(data, first, q, to, ref, position)
+                ref, position, p = _put_references(data, begin, q, to, ref, position)
                 if p < 0:
                     return p
             elif field == _INTERNAL:
                 internal += 1
             elif wire == VARINT and field < len(values):
-                values[field], _ = uleb(data, p, q)
+                values[field], _ = uleb(data, begin, q)
         p = q
     ident = values[_ID]
     if values[_DELTA] > np.uint64(0):
@@ -300,13 +289,13 @@ def _object(
         for i in range(counts[REFS], ref):
             to.ref_id[i] += values[_BASE]
     if names == position and names > 0:
-        _name_all(data, begin, end, to.ref_slot, counts[REFS], ref)
+        _name_all(data, first, end, to.ref_slot, counts[REFS], ref)
     elif names > 0:
         counts[BAD_FIELDS] += 1
         to.ref_slot[counts[REFS] : ref] = NO_FIELD
     to.null_count[row] = position - (ref - counts[REFS])
     if internal > 0:
-        ref = _put_internal(data, begin, end, to, ref)
+        ref = _put_internal(data, first, end, to, ref)
     state[LAST_ID], state[SPACE] = ident, values[_SPACE]
     to.id[row], to.type_id[row] = ident, values[_TYPE]
     to.ref_count[row] = ref - counts[REFS]
@@ -349,11 +338,8 @@ def _put_extra(
 def _put_internal(data: Bytes, p: int, end: int, to: GraphBuffers, ref: int) -> int:
     """Store references by the runtime for an object; return the next row."""
     while p < end:
-        key, p = uleb(data, p, end)
-        wire = np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
-        if key >> np.uint64(3) == np.uint64(10):
-            p = begin_of(data, p, q) if wire == BYTES else p
+        field, _, p, q = field_at(data, p, end)
+        if field == _INTERNAL:
             while 0 <= p < q:
                 value, p = uleb(data, p, q)
                 if p >= 0 and value != np.uint64(0):
@@ -366,29 +352,24 @@ def _put_internal(data: Bytes, p: int, end: int, to: GraphBuffers, ref: int) -> 
 @kernel
 def _roots(data: Bytes, p: int, end: int, to: GraphBuffers, counts: Longs) -> Number:
     """Store the roots of one kind; negative if they cannot be read."""
-    begin, kind = p, np.uint64(0)
+    first, kind = p, np.uint64(0)
     row = counts[ROOTS]
     while p < end:
-        key, p = uleb(data, p, end)
-        if p < 0:
-            return p
-        field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
+        field, wire, begin, q = field_at(data, p, end)
         if q < 0:
             return q
         if field == 1 and (wire in (BYTES, VARINT)):
-            p = begin_of(data, p, q) if wire == BYTES else p
-            while p < q:
-                value, p = uleb(data, p, q)
-                if p < 0:
-                    return p
+            while begin < q:
+                value, begin = uleb(data, begin, q)
+                if begin < 0:
+                    return begin
                 if value != np.uint64(0):
                     to.root_id[row] = value
                     row += 1
         elif field == 2 and wire == VARINT:
-            kind, _ = uleb(data, p, q)
+            kind, _ = uleb(data, begin, q)
         p = q
-    if begin < end:
+    if first < end:
         for i in range(counts[ROOTS], row):
             to.root_kind[i] = min(kind, np.uint64(255))
     counts[ROOTS] = row
@@ -403,25 +384,20 @@ def _type(data: Bytes, p: int, end: int, to: GraphBuffers, counts: Longs) -> Num
     row[T_LOCATION] = -1
     at = counts[TYPE_FIELDS]
     while p < end:
-        key, p = uleb(data, p, end)
-        if p < 0:
-            return p
-        field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
+        field, wire, begin, q = field_at(data, p, end)
         if q < 0:
             return q
         if field == 6 and (wire in (BYTES, VARINT)):
-            p = begin_of(data, p, q) if wire == BYTES else p
-            while p < q:
-                value, p = uleb(data, p, q)
-                if p < 0:
-                    return p
+            while begin < q:
+                value, begin = uleb(data, begin, q)
+                if begin < 0:
+                    return begin
                 to.type_field[at] = np.int64(value)
                 at += 1
         elif field == 3 and wire == BYTES:
-            row[T_BEGIN], row[T_END] = begin_of(data, p, q), q
+            row[T_BEGIN], row[T_END] = begin, q
         elif wire == VARINT:
-            value, _ = uleb(data, p, q)
+            value, _ = uleb(data, begin, q)
             number = np.int64(value)
             if field == 1:
                 row[T_ID] = number
@@ -451,18 +427,14 @@ def _name(
     row[0] = kind
     row[1] = row[2] = row[3] = 0
     while p < end:
-        key, p = uleb(data, p, end)
-        if p < 0:
-            return p
-        field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-        q = after(data, p, end, wire)
+        field, wire, begin, q = field_at(data, p, end)
         if q < 0:
             return q
         if field == 1 and wire == VARINT:
-            value, _ = uleb(data, p, q)
+            value, _ = uleb(data, begin, q)
             row[1] = np.int64(value)
         elif field == 2 and wire == BYTES:
-            row[2], row[3] = begin_of(data, p, q), q
+            row[2], row[3] = begin, q
         p = q
     counts[NAMES] += 1
     return end
@@ -488,13 +460,10 @@ def scan(
     """
     counts[:] = 0
     while p < end:
-        key, q = uleb(data, p, end)
-        field, wire = np.int64(key >> np.uint64(3)), np.int64(key & np.uint64(7))
-        last = after(data, q, end, wire)
+        field, wire, begin, last = field_at(data, p, end)
         if wire != BYTES:
             p = last
             continue
-        begin = begin_of(data, q, last)
         room = len(data)
         if field == OBJECTS_IN:
             room = len(to.ref_id) - counts[REFS]
