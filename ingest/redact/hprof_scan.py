@@ -19,6 +19,7 @@ from ingest.readers.hprof.records import (
     number,
 )
 from ingest.readers.hprof.scan import class_end
+from ingest.readers.shared.id_table import place_of
 
 if TYPE_CHECKING:
     from ingest.arrays.compiled import Bytes, Ids, Ints, Longs, Number
@@ -69,19 +70,6 @@ class Masks(NamedTuple):
 
 
 @kernel
-def is_in(ids: Ids, wanted: Number) -> bool:
-    """Whether an id is one of some that ascend."""
-    low, high = 0, len(ids)
-    while low < high:
-        middle = (low + high) // 2
-        if ids[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low < len(ids) and ids[low] == wanted
-
-
-@kernel
 def _instance(
     data: Bytes, p: Number, id_size: int, masks: Masks, found: Ids, state: Longs
 ) -> Number:
@@ -93,7 +81,7 @@ def _instance(
     near: Number = min(size, MOST_INSTANCE_BYTES)
     if body + near > len(data):
         return CUT
-    is_kept = is_in(masks.kept, number(data, p + 1, id_size))
+    is_kept = place_of(masks.kept, number(data, p + 1, id_size)) >= 0
     class_id = number(data, body - 4 - id_size, id_size)
     row, _ = class_row(masks.key, masks.key_row, masks.seed[0], class_id)
     at = 0
@@ -135,7 +123,7 @@ def _array(data: Bytes, p: Number, id_size: int, masks: Masks, state: Longs) -> 
     if kind < 0 or kind >= len(WIDTHS):
         return np.int64(ODD)
     if tag == _NUMBERS:
-        is_kept = is_in(masks.kept, number(data, p + 1, id_size))
+        is_kept = place_of(masks.kept, number(data, p + 1, id_size)) >= 0
         state[COPY if is_kept else BLANK] = length * WIDTHS[kind]
     return body
 
@@ -251,9 +239,9 @@ def blank_names(
         if size < id_size or p + _HEADER_BYTES + size > len(data):
             break
         name_id = number(data, p + _HEADER_BYTES, id_size)
-        if is_in(renamed, name_id):
+        if place_of(renamed, name_id) >= 0:
             break
-        if not is_in(used, name_id):
+        if place_of(used, name_id) < 0:
             for i in range(p + _HEADER_BYTES + id_size, p + _HEADER_BYTES + size):
                 data[i] = FILLER
             state[BLANKED] += size - id_size

@@ -34,6 +34,7 @@ from ingest.readers.hprof.records import (
 )
 from ingest.readers.shared.columns import GrowingColumn
 from ingest.readers.shared.cut_texts import MARK_UNITS, write_mark
+from ingest.readers.shared.id_table import place_of
 from ingest.readers.shared.resolver import in_threads
 
 if TYPE_CHECKING:
@@ -128,14 +129,7 @@ def _place_of(rows: Ints, row: Number, after: Number) -> Number:
     """The place of a row in ascending rows, or -1; it is often ``after``."""
     if after < len(rows) and rows[after] == row:
         return after
-    begin, end = 0, len(rows)
-    while begin < end:
-        middle = (begin + end) // 2
-        if rows[middle] < row:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin if begin < len(rows) and rows[begin] == row else -1
+    return place_of(rows, row)
 
 
 @kernel

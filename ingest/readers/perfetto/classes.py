@@ -28,7 +28,7 @@ from ingest.readers.perfetto.scan import (
     TYPE_COLUMNS,
 )
 from ingest.readers.shared.columns import MAX_SIZE_BYTES, starts_of
-from ingest.readers.shared.id_table import IdTable
+from ingest.readers.shared.id_table import IdTable, place_of
 from ingest.readers.shared.java import REFERENCE, REFERENT_KINDS, WEAKER
 
 if TYPE_CHECKING:
@@ -405,19 +405,6 @@ def _inherit(
 
 
 @kernel
-def _place(ids: Longs, wanted: int) -> int:
-    """Where ascending ids have one; -1 if they do not."""
-    low, high = 0, len(ids)
-    while low < high:
-        middle = (low + high) // 2
-        if ids[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < len(ids) and ids[low] == wanted else -1
-
-
-@kernel
 def _name_references(
     type_row: Ints,
     ref_count: Ints,
@@ -450,7 +437,7 @@ def _name_references(
             if wanted == FROM_RUNTIME:
                 field = runtime
             elif wanted >= 0:
-                at = _place(ids, wanted)
+                at = place_of(ids, wanted)
             elif wanted != NO_FIELD and manner[kind] == ARRAY:
                 field = wanted
             elif wanted != NO_FIELD and manner[kind] == PLAIN:
