@@ -268,6 +268,7 @@ def _bootstrap(asked: dict[str, object], until: float) -> bytes:
         "   text += piece",
         "  posix.close(file)",
         f"  space = {{'__name__': '__heaproots__', '_ASKED': {asked!r}}}",
+        "  space['_ASKED']['collects'] = is_on",
         "  space['_BEFORE'] = before",
         "  del before",
         "  exec(compile(text, '<heaproots>', 'exec'), space)",

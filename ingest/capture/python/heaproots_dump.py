@@ -26,6 +26,7 @@ import sys
 import time
 from array import array
 from itertools import chain, filterfalse, islice, repeat
+from itertools import compress as _chosen
 
 try:  # what a program may have replaced in `os` is not called
     import posix
@@ -724,6 +725,7 @@ def _answer(asked):
             _check()
             began = time.perf_counter()
             moment = _Moment(is_copy)
+            moment.collects = asked["collects"]
             partial = path + ".part"
             fd = _opened(partial)
             try:
@@ -1379,8 +1381,10 @@ class _Writer:
                 there = set(map(id, _referents(o)))
                 found = get.__get__(o)
                 if type(found) is dict:
-                    # One that was there is found as any other object is.
-                    if id(found) not in there and self.see(id(found)):
+                    # One that was there is found as any other object is. One whose
+                    # values are in the object is left out; see `write_dicts`.
+                    is_new = id(found) not in there and not _HIDES_DICTS
+                    if is_new and self.see(id(found)):
                         self._put(found)
                     return list(filter(_is_text, list(found)))
         return []
@@ -1684,6 +1688,11 @@ class _Writer:
             for rows in (slice(0, half), slice(half, None)):
                 self._write_collections(kind, part[rows], counts[rows], flag)
             return
+        if flag == _ELEMENTS:
+            part, counts = self._without_holes(kind, part, counts)
+            half = len(part) // 2
+            if not part:
+                return
         while True:
             # Each is one step, between which other threads may change them.
             lengths = list(map(len, part))
@@ -1703,6 +1712,26 @@ class _Writer:
             del children
             if self._pending_count > _PENDING and not self._is_flushing:
                 self.flush_pending(_PENDING // 2)
+
+    def _without_holes(self, kind, part, counts):
+        """Those without empty places, which nothing may read; the others are written.
+
+        Such as the stack of the parser of XML, and what `zip` is about to fill.
+        """
+        if len(_referents(*part)) >= sum(map(len, part)):
+            return part, counts
+        rows = [_referents(o) for o in part]
+        whole = [len(found) >= len(o) for o, found in zip(part, rows)]
+        holed = [at for at, is_whole in enumerate(whole) if not is_whole]
+        if holed:
+            there = [rows[at] for at in holed]
+            rest = array("Q", map(id, chain.from_iterable(there)))
+            self.chunk(
+                kind, [part[at] for at in holed], [counts[at] for at in holed],
+                _References(rest, list(map(len, there))),
+            )  # fmt: skip
+            self.found(list(chain.from_iterable(there)))
+        return list(_chosen(part, whole)), list(_chosen(counts, whole))
 
     def write_dicts(self, kind, part):
         counts = list(map(_refcount, part))

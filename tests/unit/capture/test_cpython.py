@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(bool(unsupported()), reason=unsupported())
 
 TARGET = """
-import array, os, select, signal, sys, threading, time
+import array, gc, os, select, signal, sys, threading, time
 
 class Session:
     def __init__(self, number):
@@ -73,6 +73,10 @@ def sleeping():
         time.sleep(0.5)
         assert time.monotonic() - begin >= 0.5
         count += 1
+
+def uncollected():
+    gc.disable()
+    sleeping()
 
 def waiting():
     done = threading.Event()
@@ -152,11 +156,11 @@ def running(
         program.communicate()
 
 
-def header(path: Path) -> dict[str, dict[str, int]]:
+def header(path: Path) -> dict[str, Any]:
     """The first record of a dump."""
     data = path.read_bytes()[: 1 << 16]
     (size,) = struct.unpack_from("<Q", data, 12)
-    return cast("dict[str, dict[str, int]]", json.loads(data[20 : 20 + size]))
+    return cast("dict[str, Any]", json.loads(data[20 : 20 + size]))
 
 
 def of_the_tool(names: set[str]) -> set[str]:
@@ -200,6 +204,7 @@ def test_a_program_is_captured_and_goes_on(
             assert "repeated_object" not in {one.kind for one in graph.irregularities}
             garbage.append(np.count_nonzero(truth.metrics.root_distance < 0))
 
+    assert header(path)["collects"] is True
     memory = header(path)["memory"]
     assert 0 < memory["blocks"] <= memory["arenas"]
     if hasattr(ctypes.CDLL(None), "mallinfo2"):
@@ -229,6 +234,14 @@ def test_the_program_itself_writes_if_asked(tmp_path: Path) -> None:
     assert taken.mode == "stop"
     assert taken.copied_bytes == 0
     assert len(Truth(dump_of(taken.path)).of_type("__main__.Session")) == 2000
+
+
+def test_a_program_without_collector_is_told_as_such(tmp_path: Path) -> None:
+    with running("uncollected", tmp_path) as program:
+        taken = capture(str(program.pid), tmp_path / "a.hrpy")
+        assert_right(program)
+
+    assert any("collector off" in note for note in dump_of(taken.path).notes)
 
 
 _TAKING = """

@@ -371,8 +371,41 @@ def test_objects_have_their_sites_where_the_program_traces_them(
     assert site[:2] == ("<string>:10", "<string>:11")
 
 
+_HOLED = """
+import sys
+import xml.etree.ElementTree as ET
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Thing: pass
+THINGS = [Thing()]
+parser = ET.XMLParser()
+parser.feed("<feed><item>")  # whose stack has room for further ones
+def second():
+    yield 1
+    heaproots_dump.dump({path!r}, {mode!r})  # while `zip` waits for its second element
+pairs = zip([1, Thing()], second())
+first = next(pairs)
+next(pairs, None)
+"""
+
+
+@pytest.mark.parametrize("mode", ["stop", "fork"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_places_that_c_has_not_filled_yet_are_not_read(
+    python: str, mode: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "holed.hrpy"
+    run(python, "-c", _HOLED.format(writer=str(WRITER), path=str(path), mode=mode))
+    truth = Truth(dump_of(path))
+
+    assert len(truth.of_type("__main__.Thing")) == 2
+    assert len(truth.of_type("xml.etree.ElementTree.Element")) == 2
+    unreachable = truth.metrics.root_distance[truth.of_type("__main__.Thing")] < 0
+    assert not unreachable.any()
+
+
 _TOUCHED = """
-import sys, typing
+import functools, sys, typing
 sys.path.insert(0, {writer!r})
 import heaproots_dump
 class Thing:
@@ -386,6 +419,11 @@ SET = [Set() for _ in range(30)]
 for at, one in enumerate(SET):
     setattr(one, "a" + str(at % 5), [at])
     vars(one) if at % 2 else None
+class Wrapper:
+    def __init__(self, called):
+        functools.update_wrapper(self, called)
+        self.rows = [called]
+WRAPPER = Wrapper(lambda: None)
 heaproots_dump.dump({path!r}, {mode!r})
 """
 
