@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 TOOLS = ("esbuild@0.28.2", "terser@5.51.4")
 SOURCES = {
+    "cache.js": """\
+import { Session } from './session.js';
+const sessionsByUser = new Map();
+export function remember(user) {
+  const session = new Session(user);
+  sessionsByUser.set(user, session);
+  return value => { session.last = value; return sessionsByUser.get(value); };
+}
+""",
     "session.js": """\
 export class Session {
   constructor(user) { this.user = user; this.bytes = new Array(20).fill(user); }
@@ -29,11 +38,14 @@ export class Registry extends EventTarget {
 """,
     "main.js": """\
 import { Session, Registry } from './session.js';
+import { remember } from './cache.js';
 import v8 from 'node:v8';
 const registry = new Registry();
 Registry.shared = registry;
 for (let index = 0; index < 4000; index++) registry.register(new Session('u' + index));
 globalThis.registryClass = Registry;
+for (let index = 0; index < 3000; index++) remember('v' + index);
+globalThis.remember = remember;
 v8.writeHeapSnapshot(process.argv[2]);
 """,
 }
@@ -44,6 +56,10 @@ def run(folder: Path, *command: str) -> None:
         command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, f"{command}: {done.stderr[-2000:]}"
+
+
+def prints(suspects: list[dict[str, str]]) -> set[str]:
+    return {suspect["fingerprint"] for suspect in suspects}
 
 
 @pytest.mark.deep
@@ -74,15 +90,25 @@ def test_suspects_of_two_builds_are_the_same(
 
     found = []
     for build in ("one", "two"):
-        dump = str(tmp_path / f"{build}.heapsnapshot")
-        run(tmp_path, "node", f"{build}/app.js", dump)
-        maps = str(tmp_path / build)
-        told = json.loads(ingest("info", dump, "--source-map", maps, "--json")[1])
-        plain = json.loads(ingest("info", dump, "--json")[1])
-        found.append((told["suspects"][0], plain["suspects"][0]))
+        snapshot = str(tmp_path / f"{build}.heapsnapshot")
+        run(tmp_path, "node", f"{build}/app.js", snapshot)
+        with_maps = "--source-map", str(tmp_path / build), "--json"
+        told = json.loads(ingest("info", snapshot, *with_maps)[1])
+        plain = json.loads(ingest("info", snapshot, "--json")[1])
+        found.append([told["suspects"][:2], plain["suspects"][:2]])
 
     (one, plain_one), (two, plain_two) = found
-    assert "4,000 Session" in one["sentence"]
-    assert "Registry.sessions" in one["sentence"]
-    assert one["fingerprint"] == two["fingerprint"]
-    assert plain_one["fingerprint"] != plain_two["fingerprint"]
+    for number, holder in ((4000, "Registry.sessions"), (3000, "sessionsByUser")):
+        assert any(
+            f"{number:,} Session" in suspect["sentence"]
+            and holder in suspect["sentence"]
+            for suspect in one
+        )
+    assert prints(one) == prints(two)
+    assert prints(plain_one).isdisjoint(prints(plain_two))
+    for build, other in (("one", "two"), ("two", "one")):
+        dump, maps = tmp_path / f"{build}.heapsnapshot", tmp_path / other
+        code, _, said = ingest("info", str(dump), "--source-map", str(maps))
+        assert code == 3
+        assert "belongs to another build" in said
+        assert said.count("\n") == 1

@@ -136,9 +136,11 @@ def assemble(
         scripts = names.scripts_of(closures)
         sources, said = None, list[str]()
         if source_map is not None:
-            sources, said = restore(snapshot, closures, scripts, source_map)
+            sources, said = restore(
+                snapshot, edges, types, closures, scripts, source_map
+            )
             names = NodeNames(snapshot, edges, kinds, types)
-        names.name_scopes(closures, scripts)
+        names.name_scopes(closures, scripts, sources)
         values = names.values(
             closures, scripts, sources, with_synthetic=fold is Fold.NONE
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,6 +37,10 @@ _LISTENERS = "_events"
 _CONTEXT = "system / Context"
 _SCRIPT = "system / Script"
 """V8's name of a script since 2025; `` / `` and the script's name may follow."""
+_DIGEST = re.compile(
+    r"[.-](?=[\w-]*[0-9A-Z])(?:[\w-]{8}|[\w-]{10}|[\w-]{16}|[\w-]{20}|[\w-]{32})"
+    r"(?=\.\w+$)"
+)
 
 
 @kernel
@@ -311,8 +316,13 @@ class NodeNames:
         found[some[known]] = script_node[known]
         return found
 
-    def name_scopes(self, closures: Ints, scripts: Ints) -> None:
+    def name_scopes(
+        self, closures: Ints, scripts: Ints, sources: Ints | None = None
+    ) -> None:
         """Name the contexts that closures refer to by their scripts.
+
+        With source maps, a function's context is named by its source, and a script as
+        `bundle_name` says.
 
         Only the context of a script itself directly follows the native context. It has
         those variables that the script declares and its functions use. If several
@@ -346,6 +356,12 @@ class NodeNames:
         count = np.bincount(of[is_module], minlength=1)
         is_module &= count[np.where(is_module, of, 0)] == 1
         names = np.where(of >= 0, self._snapshot.name[of], -1)
+        bundles = set[int]()
+        if sources is not None:
+            mapped = self._snapshot.name[scripts[known & (sources >= 0)]]
+            bundles.update(mapped.tolist())
+            only = _only_of(context[known], sources[known], len(script))[contexts]
+            names = np.where((only >= 0) & ~is_module, only, names)
         for prefix, chosen in (
             (MODULE, is_module),
             (SCOPE, ~is_module & (of >= 0)),
@@ -353,6 +369,8 @@ class NodeNames:
             rows, called = contexts[chosen], names[chosen]
             for name in np.unique(called).tolist():
                 path = script_name(self.text(name))
+                if name in bundles:
+                    path = bundle_name(path)
                 if path:
                     self.type_row[rows[called == name]] = self._row(prefix + path)
 
@@ -499,6 +517,19 @@ def _spread(contexts: Ints, parent: Ints, is_context: Bools, script: Ints) -> No
             if at < 0 or not is_context[at] or script[at] >= 0:
                 break
             script[at] = known
+
+
+def _only_of(context: Ints, sources: Ints, nodes: int) -> Ints:
+    """int32 (nodes,): the source of all closures of a context; -1 if they differ."""
+    first = np.full(nodes, -1, np.int32)
+    first[context] = sources
+    first[context[first[context] != sources]] = -1
+    return first
+
+
+def bundle_name(script: str) -> str:
+    """The name of a bundle, in all of its builds: without folder and digest."""
+    return _DIGEST.sub("", path_of(script).file)
 
 
 class ScriptPath(NamedTuple):

@@ -12,7 +12,7 @@ import base64
 import binascii
 import json
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -182,6 +182,22 @@ class SourceMap:
     def has_segments(self, lines: Longs, columns: Longs) -> NDArray[np.bool_]:
         """Bool: whether a segment begins at each of some places."""
         return np.isin((lines << 32) | columns, self._key)
+
+    def named(self) -> tuple[Longs, Longs, Longs]:
+        """int64, each: line, column and row of the name of each word that has one."""
+        rows = self._rows[self._rows[:, 5] >= 0]
+        return rows[:, 0], rows[:, 1], rows[:, 5]
+
+    def text(self) -> str | None:
+        """The script, if it is the map's own file or stands beside it."""
+        named = [self._path] if self._path.suffix in _SCRIPTS else []
+        named += [self._path.with_suffix("")] if self._path.suffix == ".map" else []
+        if self.file:
+            named.append(self._path.parent / PurePath(self.file).name)
+        for path in named:
+            if path.suffix in _SCRIPTS and path.is_file():
+                return _read(path).decode("utf-8", "replace")
+        return None
 
     def name_at(self, line: int, column: int) -> str:
         """The original name of the word that begins at a place; empty for none."""
