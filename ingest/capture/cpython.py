@@ -325,6 +325,9 @@ class _Run:
                 else:
                     raise CaptureError(
                         f"{self._shown}: no copy of it can run; try --mode stop"
+                        if self._mode == "fork"
+                        else f"{self._shown} does not begin to write; perhaps it can "
+                        "open no more files: try without --mode stop"
                     )
                 is_copy, pause_s = self._mode == "fork", 0.0
                 with suppress(OSError):  # it has become another program by now

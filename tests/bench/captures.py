@@ -61,8 +61,8 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
 sys.argv = sys.argv[1:]
 exec(compile(open(sys.argv[0]).read(), sys.argv[0], "exec"))
 """
-_FULL_TMP = "mount -t tmpfs -o size=64k x /tmp && head -c 65536 /dev/zero > /tmp/x; "
-_ROOMY_TMP = "mount -t tmpfs x /tmp; "
+_FULL_TMP = "mount -t tmpfs -o size=64k x /tmp && head -c 65536 /dev/zero > /tmp/x"
+_ROOMY_TMP = "mount -t tmpfs x /tmp"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class State:
         options: Of Python.
         environment: Variables that are added.
         refused: What a refusal says, where there has to be one.
-        needs: A module that the Python has to have.
+        needs: A statement that has to succeed in the Python.
     """
 
     name: str
@@ -90,9 +90,9 @@ class State:
     needs: str = ""
 
 
-def _in_shell(words: str) -> tuple[str, ...]:
-    """Run in a shell, before the program, in a view of the file systems of its own."""
-    return ("unshare", "-m", "sh", "-c", f'{words} exec "$@"', "sh")
+def _in_shell(words: str, *apart: str) -> tuple[str, ...]:
+    """Run in a shell before the program, with namespaces of its own, as ``unshare``."""
+    return (*apart, "sh", "-c", f'{words}; exec "$@"', "sh")
 
 
 _PLAIN = """
@@ -100,21 +100,52 @@ sleeping asleep busy threads locked joining polling forking running reaping chil
 alarmed traced masked in_c sigwaiting writing sockets deep frozen full hooked
 asynchronous
 """
-_STOPPED = "sleeping busy alarmed threads asynchronous masked"
+_REFUSED_AT_STOP = {"full": "no more files"}
 _OF_LIBRARIES = "uvloop gevent_idle gevent_busy eventlet"
+_ALLOCATOR = {"LD_PRELOAD": "libjemalloc.so.2"}
+_HAS_ALLOCATOR = f"import ctypes; ctypes.CDLL({_ALLOCATOR['LD_PRELOAD']!r})"
+_FOLDER_GONE = "d=$(mktemp -d); cd $d; rmdir $d"
+_APART = ("unshare", "-m")
 _NOBODY = ("setpriv", "--reuid", "65534", "--clear-groups")
 STATES = [
     *map(State, _PLAIN.split()),
-    *(State(f"{name}, stop", name, "stop") for name in _STOPPED.split()),
-    *(State(name, needs=name.partition("_")[0]) for name in _OF_LIBRARIES.split()),
+    *(
+        State(f"{name}, stop", name, "stop", refused=_REFUSED_AT_STOP.get(name, ""))
+        for name in _PLAIN.split()
+    ),
+    *(
+        State(name, needs=f"import {name.partition('_')[0]}")
+        for name in _OF_LIBRARIES.split()
+    ),
     State("malloc", "busy", environment={"PYTHONMALLOC": "malloc"}),
     State("malloc debug", "busy", environment={"PYTHONMALLOC": "debug"}),
+    *(
+        State(f"jemalloc, {name}", name, environment=_ALLOCATOR, needs=_HAS_ALLOCATOR)
+        for name in ("busy", "threads")
+    ),
     State("-X dev", "sleeping", options=("-X", "dev")),
+    State("-O", "busy", options=("-O",)),
+    State("-I -S", "busy", options=("-I", "-S")),
+    State("traced memory", "busy", options=("-X", "tracemalloc")),
+    State("no environment", "busy", before=("env", "-i")),
+    State("umask", "busy", before=_in_shell("umask 777")),
+    State("folder gone", "busy", before=_in_shell(_FOLDER_GONE)),
+    State("few files", "busy", before=("prlimit", "--nofile=32")),
+    State("small stack", "busy", before=("prlimit", "--stack=262144")),
+    State("nice", "busy", before=("nice", "-n", "19")),
+    State(
+        "no network",
+        "sockets",
+        before=_in_shell("ip link set lo up", *_APART, "-n"),
+    ),
     State("refusing", "sleeping", options=("-c", _REFUSING), refused="seccomp"),
     State(
-        "full /tmp", "sleeping", before=_in_shell(_FULL_TMP), refused="no room|No sp"
+        "full /tmp",
+        "sleeping",
+        before=_in_shell(_FULL_TMP, *_APART),
+        refused="no room|No sp",
     ),
-    State("own /tmp", "busy", before=_in_shell(_ROOMY_TMP)),
+    State("own /tmp", "busy", before=_in_shell(_ROOMY_TMP, *_APART)),
     State("own pids", "busy", before=("unshare", "-pf", "--kill-child")),
     State("nobody", "busy", before=_NOBODY),
 ]
@@ -307,9 +338,9 @@ def tried(state: State, python: str, path: Path, kills: int, rng: random.Random)
 _CHANGING = {"forking", "running", "sockets", "asynchronous", "uvloop"}
 
 
-def has(python: str, module: str) -> bool:
-    """Whether a Python has a module."""
-    words = [python, "-c", f"import {module}"]
+def can(python: str, statement: str) -> bool:
+    """Whether a Python runs a statement."""
+    words = [python, "-c", statement]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
@@ -329,7 +360,7 @@ def main() -> None:
         (state, python)
         for state in states
         for python in pythons
-        if not state.needs or has(python, state.needs)
+        if can(python, state.needs)
     ]
     rng = random.Random(1)
     rng.shuffle(pairs)
