@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-matrix check lint cypher bench bench-large bench-limits bench-queries bench-answers \
+.PHONY: help demo test test-slow test-deep test-matrix check lint cypher bench bench-large bench-limits bench-queries bench-answers \
         bench-captures bench-room bench-fleet bench-gate bench-peers bench-python fuzz up down load leak-report \
         suspects root-paths static-roots histogram unreachable browse test-docker test-fleet \
         readme neo4j-lock dist test-wheels clean
@@ -66,16 +66,19 @@ demo: $(VENV)/.installed ## load the example dump into an embedded Neo4j and rep
 	@echo "then, for example: ingest why LevelScreen --dump example"
 	@echo "to stop the server: ingest server stop"
 
-test: $(VENV)/.tools ## run all tests, on a real Neo4j
+test: $(VENV)/.tools ## run the tests, on a real Neo4j
 	@$(PYTEST) $(ARGS)
 
-test-deep: $(VENV)/.tools ## the same with more random examples, kills, full disks and a soak (MINUTES=30)
+test-slow: $(VENV)/.tools ## run those that are slow, which CI runs too
+	@INGEST_TESTS=slow $(PYTEST) $(ARGS)
+
+test-deep: $(VENV)/.tools ## all with more random examples, kills, full disks and a soak (MINUTES=30)
 	@HYPOTHESIS_PROFILE=deep INGEST_SOAK_MINUTES=$(MINUTES) $(PYTEST) $(ARGS)
 
 test-matrix: $(VENV)/.tools ## some tests under what they may inherit: umask, signals, folder, user...
 	@bash tests/matrix.sh
 
-check: lint test ## what CI runs
+check: lint test test-slow ## what CI runs
 
 lint: $(VENV)/.tools ## formatting, style, types
 	@$(BIN)/ruff format --check ingest tests docker

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ import pytest
 from ingest.progress import silent
 from ingest.server.launch import archive_flags
 from ingest.system.places import places
-from tests.deep import PROFILE
+from tests.deep import runs
 from tests.quick import QUICK, quick_configuration, quick_flags
 
 if TYPE_CHECKING:
@@ -52,13 +53,23 @@ os.environ["NUMBA_CACHE_DIR"] = str(TEST_CACHE / "kernels")
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Leave out what only the deep suite runs."""
-    if PROFILE == "deep":
-        return
-    left_out = [item for item in items if item.get_closest_marker("deep")]
+    """Leave out what this run has not.
+
+    A test marked ``slow(every=5)`` is slow but for every fifth of its parameters.
+    """
+    had, left_out = [], []
+    seen: Counter[str] = Counter()
+    for item in items:
+        marks = {mark.name: mark for mark in item.iter_markers()}
+        every = marks["slow"].kwargs.get("every") if "slow" in marks else None
+        function = item.nodeid.partition("[")[0]
+        if every and seen[function] % every == 0:
+            del marks["slow"]
+        seen[function] += 1
+        (had if runs(marks) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("deep")]
+        items[:] = had
 
 
 def share_jars(home: Path) -> None:

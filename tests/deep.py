@@ -1,4 +1,4 @@
-"""What the quick suite leaves to the deep one (``make test-deep``)."""
+"""Which tests a run has, and how many examples they try."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
+_ONLY_SLOW = os.environ.get("INGEST_TESTS") == "slow"
 # The quick suite tries the same examples each time; the deep one more, and others. A
 # shared machine is slow at times: no example is timed.
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
@@ -18,6 +19,18 @@ settings.register_profile("deep", deadline=None, max_examples=2000, print_blob=T
 settings.load_profile(PROFILE)
 THOROUGH = settings(max_examples=5000 if PROFILE == "deep" else 50)
 """For what is held against a twin or a definition: its faults are rare."""
+
+
+
+
+def runs(marks: Iterable[str]) -> bool:
+    """Whether this run has what is marked so.
+
+    The deep suite has all tests, ``make test-slow`` those marked ``slow``, and
+    ``make test`` those without either mark.
+    """
+    kinds = {"slow", "deep"} & {*marks}
+    return PROFILE == "deep" or kinds == ({"slow"} if _ONLY_SLOW else set())
 
 
 MOST_CUTS = 60

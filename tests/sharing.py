@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.deep import PROFILE
+from tests.deep import runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,9 @@ _OF_THE_SESSION = {
     "loaded_heap",
     "on_server",
 }
+
+
+_SOME_ARE_SLOW = re.compile(r"slow\(every=").match
 
 
 @functools.cache
@@ -47,7 +50,9 @@ def _fixtures(text: str) -> Iterator[str]:
         if not isinstance(node, ast.FunctionDef):
             continue
         marks = [ast.unparse(mark) for mark in node.decorator_list]
-        if PROFILE == "deep" or "pytest.mark.deep" not in marks:
+        names = [mark.removeprefix("pytest.mark.") for mark in marks]
+        is_test = node.name.startswith("test_")
+        if not is_test or runs(names) or any(map(_SOME_ARE_SLOW, names)):
             yield from (argument.arg for argument in node.args.args)
             for used in (mark for mark in marks if "usefixtures" in mark):
                 yield from re.findall(r"\w+", used)

@@ -44,6 +44,7 @@ def lists(database: Database) -> Iterator[tuple[Loaded, Loaded]]:
         drop_heap(loaded)
 
 
+@pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.parametrize("query", MORE, ids=lambda query: query.name)
 def test_nothing_is_said_where_all_was_searched(

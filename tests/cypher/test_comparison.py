@@ -73,6 +73,7 @@ def rows(loaded: Loaded, query: str, **given: str) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", answer.dicts())
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_loaded_dumps_are_compared_as_their_files(
     moments: list[Loaded], found: Comparison

@@ -93,6 +93,7 @@ def counted(database: Database) -> list[tuple[object, ...]]:
     )[1]
 
 
+@pytest.mark.slow
 def test_writing_again_changes_nothing(
     fleet: Path, written: Database, dumps: dict[str, Row], leaks: list[Row]
 ) -> None:

@@ -77,6 +77,7 @@ def view_of(graph: HeapGraph) -> OpenedHeap:
     return OpenedHeap(HeapTables(graph, analyse(graph)), {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - OF_THE_NODE))
 def test_garbage_changes_no_answer_but_those_about_garbage(
     name: str, views: dict[str, tuple[OpenedHeap, OpenedHeap]]
@@ -92,6 +93,7 @@ def test_garbage_changes_no_answer_but_those_about_garbage(
     assert changed is (name in ABOUT_GARBAGE)
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_garbage_is_no_difference_between_dumps(
     loaded_heap: dict[str, Loaded], loaded_garbage: Loaded

@@ -110,6 +110,7 @@ def random_heaps(database: Database) -> Iterator[list[Loaded]]:
         drop_heap(loaded)
 
 
+@pytest.mark.slow(every=5)
 @pytest.mark.parametrize("query", sorted(CASES))
 def test_both_engines_have_the_same_rows(
     query: str,
@@ -165,6 +166,7 @@ def test_every_need_is_met_by_a_heap(loaded_heap: dict[str, Loaded]) -> None:
     assert unmet_by_all == set()
 
 
+@pytest.mark.slow
 def test_paths_of_hundreds_of_steps(database: Database) -> None:
     # The queries go up a hundred steps at a time, or by the distances of all objects.
     loaded = load_heap(database, ladder(205), "ladder")

@@ -49,6 +49,7 @@ def test_each_tool_answers_on_loaded_dumps(
     anyio.run(run)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("empty_database")
 def test_a_record_without_end_is_given_up(
     on_server: Callable[..., Ran], tmp_path: Path

@@ -201,6 +201,7 @@ def stored_tables_answer(database: Database, heaps: Mapping[str, HeapGraph]) -> 
         assert tables > 10, name
 
 
+@pytest.mark.slow
 @mock.patch.object(asked_module, "LARGE_OBJECTS", 1)
 def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     server: EmbeddedServer, database: Database, tmp_path: Path

@@ -57,6 +57,7 @@ def _files(folder: Path) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_the_wheel_has_the_package_its_queries_and_no_more(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         names = set(archive.namelist())
@@ -86,6 +87,7 @@ def test_the_sdist_has_what_wheel_and_tests_need(built: Built) -> None:
     assert not [name for name in names if ".venv" in name or ".test-cache" in name]
 
 
+@pytest.mark.slow
 def test_the_wheel_works_without_the_checkout(built: Built, tmp_path: Path) -> None:
     """With the dependencies of this environment, so that nothing is downloaded."""
     folder = tmp_path / "venv"

@@ -27,6 +27,7 @@ LINE = "\nanswered from the tables of the dump; --from graph asks Neo4j\n"
 LOADED, NEW = ("--dump", "example"), ("--dump", "second")
 
 
+@pytest.mark.slow
 def test_an_edit_is_seen_by_the_next_query(
     own_server: EmbeddedServer,
     ingest: Callable[..., Ran],

@@ -81,6 +81,7 @@ def _runs(endpoint: Endpoint) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_the_life_of_a_server(
     server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

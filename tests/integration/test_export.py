@@ -70,6 +70,7 @@ def sql(text: str) -> list[tuple[object, ...]]:
         return connection.execute(text).fetchall()
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("kind", ["parquet", "csv-raw"])
 def test_duckdb_counts_what_the_query_counts(
     kind: str, example: Path, tmp_path: Path, empty_database: Database

@@ -80,6 +80,7 @@ def test_the_same_in_bulk(fleet: Path, own_server: EmbeddedServer) -> None:
         assert content(database, "bulk") == expected
 
 
+@pytest.mark.slow
 def test_the_command_loads_what_is_chosen(
     fleet: Path, on_server: Callable[..., Ran]
 ) -> None:

@@ -68,6 +68,7 @@ def test_the_first_large_dump_is_indexed_after_it_is_written(
     assert content(empty_database, "late") == before
 
 
+@pytest.mark.slow
 def test_a_dump_beside_others_is_indexed_while_it_is_written(
     empty_database: Database,
     example: Path,

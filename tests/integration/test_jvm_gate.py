@@ -69,6 +69,7 @@ def dumps(
     return files
 
 
+@pytest.mark.slow
 def test_each_leak_is_named_from_the_second_dump_on(
     classes: Path, ingest: Callable[..., Ran], tmp_path: Path
 ) -> None:

@@ -408,6 +408,7 @@ def test_a_load_of_another_machine_is_left_alone_while_it_lives(
     assert rows(empty_database, "MATCH (d:Dump {number: 7}) RETURN count(d)") == [(0,)]
 
 
+@pytest.mark.slow
 def test_loads_at_the_same_moment_all_succeed(
     empty_database: Database, neo4j_target: Target, tmp_path: Path
 ) -> None:
@@ -517,6 +518,7 @@ def environment_for(target: Target) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_loader_killed_in_mid_load(
     empty_database: Database, neo4j_target: Target, tmp_path: Path
 ) -> None:

@@ -126,6 +126,7 @@ def crumbs(page: Page, chart: str) -> list[str]:
     return page.locator(f"#{chart} .crumbs li").all_inner_texts()
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.server, embedded_only("no other server keeps tables")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_server")
 def test_a_loaded_dump_is_as_its_file(
     ingest: Callable[..., Ran], tmp_path: Path

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import psutil
+import pytest
 
 from tests.conftest import CHECKOUT
 
@@ -40,6 +41,7 @@ def ran(*arguments: str | Path, under: str = "") -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.slow
 def test_ignored_signals_a_mask_and_a_narrow_terminal() -> None:
     """As in ``nohup make test &``."""
     done = ran(

@@ -83,6 +83,7 @@ def test_the_bytes_of_reading_a_format_are_frozen(package: str) -> None:
     assert now.per_reference <= most.per_reference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", FROZEN)
 def test_the_bytes_of_a_stage_are_frozen(found: dict[str, Cost], stage: str) -> None:
     assert_frozen(stage, found[stage], FROZEN[stage])

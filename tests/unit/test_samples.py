@@ -79,6 +79,7 @@ def retained_by_igraph(graph: HeapGraph) -> tuple[list[int], list[float]]:
     return [retained[v] if v in reached else 0 for v in range(n)], distances
 
 
+@pytest.mark.slow
 def test_every_object_agrees_with_igraph() -> None:
     graph, metrics, _ = measure(str(SAMPLE))
 

@@ -415,6 +415,7 @@ def address(tools: Tools, example: str) -> Iterator[str]:
         process.communicate(timeout=30)
 
 
+@pytest.mark.slow
 def test_a_client_investigates_over_http(address: str, example: str) -> None:
     head = {"Authorization": "Bearer secret"}
 

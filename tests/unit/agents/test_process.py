@@ -144,6 +144,7 @@ async def has_ended(client: Client, worker: psutil.Process) -> None:
         assert "has ended (signal 9)" in await refused(client, "schema")
 
 
+@pytest.mark.slow
 def test_a_question_that_is_not_answered_is_given_up(folder: Path) -> None:
     pipe = folder / "pipe.gclog"
     os.mkfifo(pipe)
@@ -170,6 +171,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.kill()
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("leave", [close, kill])
 def test_no_process_outlives_its_client(
     folder: Path, leave: Callable[[subprocess.Popen[str]], None]

@@ -43,6 +43,7 @@ FROM_HOW_MANY = (
 """Numbers from which on two processors are at work."""
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("seed", range(HEAPS))
 def test_files_and_stored_tables_answer_alike(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

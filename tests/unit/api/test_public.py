@@ -157,6 +157,7 @@ def test_frames_share_the_memory_of_the_columns() -> None:
         heap.graph.shallow_bytes[0] = 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("example")
 def test_the_interface_and_the_commands_say_the_same(
     ingest: Callable[..., Ran],

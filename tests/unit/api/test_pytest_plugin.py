@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -46,6 +48,7 @@ def test_a_block_leaks(heaproots):
 """
 
 
+@pytest.mark.slow
 def test_a_leak_fails_with_its_place_and_its_dumps(example: Path) -> None:
     (example / "test_levels.py").write_text(TESTS, encoding="utf-8")
     ran = subprocess.run(

@@ -135,6 +135,7 @@ def test_a_change_in_any_file_that_goes_in_is_seen(tmp_path: Path) -> None:
     assert (with_constant[0], compiled(with_constant)) == ([30], ["first", "step"])
 
 
+@pytest.mark.slow
 def test_what_is_not_in_the_cache_yet_is_reported(tmp_path: Path) -> None:
     """A second kernel is, though the first needs no compilation any more."""
     toy = Toy(tmp_path)
@@ -158,6 +159,7 @@ def test_two_processes_compile_at_once_and_a_third_need_not(tmp_path: Path) -> N
     assert third == ([60], [])
 
 
+@pytest.mark.slow
 def test_code_that_came_with_the_package_is_not_compiled_again(tmp_path: Path) -> None:
     """Unless a source has changed since, or bounds are to be checked."""
     generic = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
@@ -246,6 +248,7 @@ def test_a_helper_is_compiled_once_whatever_numbers_it_gets(tmp_path: Path) -> N
     assert (found[0], compiled(found)) == ([16], ["first", "step"])
 
 
+@pytest.mark.slow
 def test_where_the_cache_cannot_be_written_a_temporary_folder_is_reused(
     tmp_path: Path,
 ) -> None:

@@ -134,6 +134,7 @@ def run(script: str, *arguments: object) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 def test_answers_are_the_same(tmp_path: Path) -> None:
     folder = tmp_path / "columns"
     folder.mkdir()
@@ -200,6 +201,7 @@ def test_what_is_said(dump: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line(dump: Path, tmp_path: Path) -> None:
     options = ("--max-memory", "1MiB", "--spill", tmp_path)
 

@@ -187,6 +187,7 @@ def assert_right(program: subprocess.Popen[bytes]) -> None:
     assert program.poll() is None
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_program_is_captured_and_goes_on(
@@ -290,6 +291,7 @@ def test_captures_leave_a_program_its_memory(python: str, tmp_path: Path) -> Non
         wait_until(lambda: own_memory(program.pid) - before < 2 << 20, 5)
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("kind", KINDS[:2])
 @pytest.mark.parametrize("python", PYTHONS if PROFILE != "deep" else [])
 def test_a_program_goes_on_if_its_capture_is_killed(
@@ -387,6 +389,7 @@ def test_a_writer_that_is_killed_is_noticed(mode: str, tmp_path: Path) -> None:
     assert not list(Path("/tmp").glob(f".heaproots.{os.getpid()}-*.part"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["fork", "stop"])
 def test_a_program_that_becomes_another_one_meanwhile(
     mode: str, tmp_path: Path

@@ -174,6 +174,7 @@ def test_locals_of_threads_and_contexts_and_handlers_have_their_names(
     assert "runtime root callback of atexit" in names
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("mode", ["stop", "fork"])
 def test_arrays_have_their_elements_and_what_owns_their_memory(
     mode: str, tmp_path: Path
@@ -350,6 +351,7 @@ heaproots_dump.dump({path!r}, {mode!r})
 """
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("mode", ["stop", "fork"])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_objects_have_their_sites_where_the_program_traces_them(
@@ -531,6 +533,7 @@ print(before, after, more_faults - faults)
 """
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("freeze", [False, True])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_program_itself_writes_with_little_memory(
@@ -593,6 +596,7 @@ print(before)
 """
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.skipif(
     platform.libc_ver() < ("glibc", "2.33"), reason="mallinfo2 is of glibc 2.33"
 )
@@ -659,6 +663,7 @@ gc.collect()
 """
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("mode", ["stop", "fork"])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_program_of_tasks_goes_on(python: str, mode: str, tmp_path: Path) -> None:

@@ -259,6 +259,7 @@ def test_a_jvm_that_refuses(
 # A full disk
 
 
+@pytest.mark.slow(every=6)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a disk")
 @pytest.mark.parametrize("beside", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

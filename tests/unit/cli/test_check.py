@@ -188,6 +188,7 @@ def test_a_redacted_check_names_no_file_and_no_hashed_type(
     assert "gclog" not in out
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize(
     ("baseline", "arguments", "code", "said"),
     [

@@ -76,6 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
+@pytest.mark.slow
 def test_every_printed_command_works(folder: Path) -> None:
     printed = printed_by(folder, PRINTING)
     all_words = words_of(filled(one.line) for one in printed)
@@ -92,6 +93,7 @@ def test_every_printed_command_works(folder: Path) -> None:
     assert any(ODD in words for words in tried)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [README, COMMANDS], ids=["readme", "commands"])
 def test_a_page_can_be_pasted(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

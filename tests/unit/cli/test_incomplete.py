@@ -113,6 +113,7 @@ def test_an_export_knows_it(ingest: Callable[..., Ran]) -> None:
     assert ingest("check", "half")[0] == 21
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_a_fleet_leaves_it_out(ingest: Callable[..., Ran]) -> None:
     names = ("good0.gclog", "good1.gclog", "half.gclog")

@@ -140,6 +140,7 @@ def table(refused: Counter[tuple[str, str, str]]) -> str:
     )
 
 
+@pytest.mark.slow
 def test_each_refusal_is_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_layout_is_kept_in_an_export(
         assert ingest(asked[0], folder, *asked[2:]) == of_file
 
 
+@pytest.mark.slow
 def test_a_layout_is_kept_in_a_fleet(
     ingest: Callable[..., Ran], java: Path, tmp_path: Path
 ) -> None:

@@ -144,6 +144,7 @@ def test_a_full_disk_ends_the_run_and_blames_no_dump(
     assert same(tables(fleet.folder), undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said", ["parquet: ... Invalid thrift: transport error", "No space (os error 28)"]
 )
@@ -254,6 +255,7 @@ def check_killed(
     assert same(rest, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_dump_that_kills_its_process(
     dumps: Path, undisturbed: dict[str, pl.DataFrame], tmp_path: Path
 ) -> None:

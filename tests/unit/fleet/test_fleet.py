@@ -113,6 +113,7 @@ def test_each_dump_is_a_row_with_its_labels(fleet: Path, dumps: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_processes_make_the_same_tables(
     fleet: Path, dumps: Path, tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ def test_the_same_dump_elsewhere_is_one_row(dumps: Path, tmp_path: Path) -> None
     assert rows["dump_id"].is_unique().all()
 
 
+@pytest.mark.slow
 def test_what_was_added_with_other_options_is_named(
     dumps: Path, tmp_path: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_no_dump_is_added_beside_those_of_another_rule(
     assert sorted(mixed.rglob("*.parquet")) == before
 
 
+@pytest.mark.slow
 def test_what_an_earlier_rule_has_not_published_is_read_again(
     dumps: Path, tmp_path: Path
 ) -> None:

@@ -119,6 +119,7 @@ def test_by_default_its_own_repository_is_installed(
     assert (without_index / "ingest" / "cypher").is_dir()
 
 
+@pytest.mark.slow
 def test_what_the_user_names_is_installed_and_no_stranger(
     tmp_path: Path, without_index: Path
 ) -> None:

@@ -74,6 +74,7 @@ def test_more_dumps_and_steps_more_alike_are_surer() -> None:
     assert sure[-1] <= SURE
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("part", LEAKS, ids=lambda part: part.__name__)
 def test_a_leak_of_ten_objects_a_step_is_found_and_nothing_else(
     part: type,
@@ -97,6 +98,7 @@ def test_steady_work_is_no_leak(seed: int) -> None:
     assert steady(seed, OBJECTS) == []
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("steps", [3, 5])
 def test_caches_that_change_are_no_leak(steps: int) -> None:
     seeds = range(8 if PROFILE == "deep" else 1)

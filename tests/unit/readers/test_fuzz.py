@@ -10,6 +10,7 @@ from tests.fuzz.worker import input_of, outcome
 INPUTS = 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", SEEDS)
 def test_changed_dumps_are_read_or_refused(package: str) -> None:
     seeds = seeds_of(package)

@@ -29,6 +29,7 @@ LARGE_BYTES = 32 * MIB
 MOST_SECONDS, MOST_MIB = 30, 1024
 
 
+@pytest.mark.slow(every=6)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_take_little_memory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

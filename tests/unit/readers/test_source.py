@@ -33,6 +33,7 @@ def test_compression_is_known_by_content(
     assert reading(pack(EXCERPT.encode())).object_count == 6
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize(
     "pack",
     [gzip.compress, lzma.compress, bz2.compress, zstandard.ZstdCompressor().compress],

@@ -547,6 +547,7 @@ def test_invalid_utf8_and_long_strings_do_no_harm(reading: Reading) -> None:
     assert value(graph, 2) is not None
 
 
+@pytest.mark.slow
 def test_a_file_cut_anywhere_is_read_as_far_as_it_goes_or_refused(
     reading: Reading,
 ) -> None:

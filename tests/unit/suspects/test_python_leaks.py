@@ -28,6 +28,7 @@ HEALTHY = SOURCE.parent / "healthy.py"
 QUICK = ("module_dict", "lru_cache", "closure", "traceback", "running_local")
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("kind", HOLDERS if PROFILE == "deep" else QUICK)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_leak_is_named_with_what_holds_it(
@@ -51,6 +52,7 @@ REPORTED = SOURCE.parent / "reported.py"
 WORDS = tomllib.loads(REPORTED.with_suffix(".toml").read_text())["python"]
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize(
     "kind",
     ("class-registry", "wrapped-again", "queued-work", "kept-errors")

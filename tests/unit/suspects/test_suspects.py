@@ -337,6 +337,7 @@ def test_owners_are_those_of_the_definition(graph: HeapGraph) -> None:
         assert found.entry[row] == (-1 - entry if is_inner else entry)
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize(
     ("name", "format_name"),
     [
@@ -380,6 +381,7 @@ def check_sizes(search: PileSearch) -> int:
     return checked
 
 
+@pytest.mark.slow
 @given(small_graphs(), st.sampled_from([(), ("*",), ("!*",), ("*0",), ("!*1", "*")]))
 @THOROUGH
 def test_a_pile_retains_what_its_objects_dominate(
@@ -419,6 +421,7 @@ def test_values_that_retain_one_another_count_once(tmp_path: Path) -> None:
     assert check_sizes(PileSearch(graph, analyse(graph), ())) >= 1
 
 
+@pytest.mark.slow
 @given(small_graphs())
 @THOROUGH
 def test_each_printed_cut_frees_what_is_printed(graph: HeapGraph) -> None:

@@ -76,6 +76,7 @@ def facts(what: Path) -> tuple[int, int, tuple[str, ...]]:
     )
 
 
+@pytest.mark.slow
 def test_each_moment_between_two_files(
     dumps: dict[int, Path],
     ingest: Callable[..., Ran],
