@@ -58,8 +58,9 @@ def _thread(libc: Libc, tid: int) -> ThreadState:
         # What the kernel itself does: it knows how much time is left.
         again = dict(registers, x8=_RESTART_SYSCALL)
         general = struct.pack(f"<{len(again)}Q", *again.values())
-        registers["x0"] = (1 << 64) - _EINTR
-        registers["pc"] += 4
+        if not _has_time_left(registers):
+            registers["x0"] = (1 << 64) - _EINTR
+            registers["pc"] += 4
     try:
         scalable = libc.registers(tid, _SCALABLE, _MOST_SCALABLE)
     except OSError:  # this processor has none
@@ -94,6 +95,14 @@ def _is_timed(registers: Mapping[str, int]) -> bool:
     if number == _FUTEX:
         return registers["x1"] & _OPERATION == _WAIT and bool(registers["x3"])
     return number in (_NANOSLEEP, _RESTART_SYSCALL)
+
+
+def _has_time_left(registers: Mapping[str, int]) -> bool:
+    """Whether the kernel has set the time to wait to what is left of it."""
+    number = registers["x8"]
+    if number == _CLOCK_NANOSLEEP:
+        return registers["x2"] == registers["x3"]
+    return number == _NANOSLEEP and registers["x0"] == registers["x1"]
 
 
 def _vectors(floats: bytes, scalable: bytes) -> bytes:

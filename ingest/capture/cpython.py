@@ -310,7 +310,7 @@ class _Run:
         """
         try:
             with ExitStack() as stack:
-                for _ in range(_MOST_COPIES):
+                for _ in range(_MOST_COPIES if self._mode == "fork" else 1):
                     self._injection.ask(text)
                     waiting = self._start(until)
                     begun = time.monotonic()

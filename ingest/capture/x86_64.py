@@ -44,6 +44,9 @@ _IN_FRAME = [
     "rbx", "rdx", "rax", "rcx", "rsp", "rip", "eflags",
 ]  # fmt: skip
 _RESTART, _RESTART_BLOCK, _EINTR = (512, 513, 514), 516, 4
+_POLL = 7
+_TIMES = {35: ("rdi", "rsi"), 230: ("rdx", "r10")}
+"""Of ``nanosleep`` and ``clock_nanosleep``: the time to wait, and what is left."""
 _MAGIC1, _MAGIC2 = 0x46505853, 0x46505845
 _LARGE_STATE, _STATE_WITHOUT_AMX = 8192, 2696
 _RAX = 0
@@ -103,22 +106,36 @@ def _prepared(
 def _context(registers: Mapping[str, int], state_at: int, blocked: int) -> bytes:
     """What ``rt_sigreturn`` restores, where no tracer sets the thread back.
 
-    A system call that was interrupted is made again; one that would have to know how
-    much time is left returns ``EINTR``, as it may at any signal.
+    A system call that was interrupted is made again, and so is one that waits for ever,
+    or whose time the kernel has set to what is left (``sleep`` of the C library). Any
+    other that would have to know the time left returns ``EINTR``, as it may at signals.
     """
     then = dict(registers)
     result = struct.unpack("<q", struct.pack("<Q", registers["rax"]))[0]
-    if struct.unpack("<q", struct.pack("<Q", registers["orig_rax"]))[0] >= 0:
-        if -result in _RESTART:
-            then["rax"] = registers["orig_rax"]
+    number = registers["orig_rax"]
+    if number < 1 << 63:
+        is_timed = -result == _RESTART_BLOCK
+        if -result in _RESTART or (is_timed and _can_wait_again(registers)):
+            then["rax"] = number
             then["rip"] -= 2
-        elif -result == _RESTART_BLOCK:
+        elif is_timed:
             then["rax"] = (1 << 64) - _EINTR
     made = struct.pack("<QQ", 7, 0) + NO_ALTERNATIVE_STACK
     made += struct.pack("<18Q", *(then[name] for name in _IN_FRAME))
     made += struct.pack("<HHHH", registers["cs"], 0, 0, registers["ss"])
     made += struct.pack("<4Q", 0, 0, 0, 0) + struct.pack("<Q", state_at) + bytes(64)
     return made + struct.pack("<Q", blocked)
+
+
+def _can_wait_again(registers: Mapping[str, int]) -> bool:
+    """Whether a call that waits for a time would wait no longer than it was to."""
+    number = registers["orig_rax"]
+    if number == _POLL:
+        return bool(registers["rdx"] & 1 << 31)
+    if number not in _TIMES:
+        return False
+    wanted, left = _TIMES[number]
+    return registers[wanted] == registers[left]
 
 
 def _loads(registers: Sequence[int], values: Sequence[int]) -> bytes:

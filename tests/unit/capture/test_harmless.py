@@ -14,8 +14,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.capture.cpython import capture
+from ingest.capture.elf import functions
 from ingest.capture.processes import status_of
-from ingest.capture.ptrace import unsupported
+from ingest.capture.ptrace import (
+    TracedThread,
+    call,
+    restorer_of,
+    system_call,
+    unsupported,
+)
 from ingest.capture.untrusted import UntrustedFolder
 from ingest.errors import CaptureError
 from tests.unit.capture.test_heaproots_dump import Truth, dump_of
@@ -134,6 +141,31 @@ def test_a_program_notices_nothing(waits: str, tmp_path: Path) -> None:
 
     assert said == [b"mask [%d]\n" % signal.SIGHUP]
     assert len(Truth(dump_of(taken.path)).of_type("__main__.Kept")) == 1000
+
+
+SLEEPING = """
+import ctypes
+sleep = ctypes.CDLL(None).sleep
+print("ready", flush=True)
+print("left", sleep(1), flush=True)
+"""
+
+
+def test_a_sleep_in_c_is_not_cut_short_by_a_kill() -> None:
+    with started("-c", SLEEPING) as program:
+        began = time.monotonic()
+        restorer = restorer_of(program.pid)
+        function = functions(program.pid, {"getppid"})["getppid"].start
+        while not system_call(program.pid):
+            time.sleep(0.001)
+        if (tool := os.fork()) == 0:
+            TracedThread.run_until = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment, method-assign, return-value]
+            call(program.pid, function, (), restorer, "mmap")
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(tool, 0)[1]) == -signal.SIGKILL
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"left 0\n"
+        assert time.monotonic() - began >= 1
 
 
 HURRIED = """
