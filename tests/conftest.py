@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(
         function = item.nodeid.partition("[")[0]
         if every and seen[function] % every == 0:
             del marks["slow"]
-        seen[function] += 1
+        seen[function] += "deep" not in marks
         (had if runs(marks) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
-_ONLY_SLOW = os.environ.get("INGEST_TESTS") == "slow"
+SUITE = "deep" if PROFILE == "deep" else os.environ.get("INGEST_TESTS", "quick")
+"""``quick``, ``slow`` or ``deep``."""
 # The quick suite tries the same examples each time; the deep one more, and others. A
 # shared machine is slow at times: no example is timed.
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
@@ -21,8 +22,6 @@ THOROUGH = settings(max_examples=5000 if PROFILE == "deep" else 50)
 """For what is held against a twin or a definition: its faults are rare."""
 
 
-
-
 def runs(marks: Iterable[str]) -> bool:
     """Whether this run has what is marked so.
 
@@ -30,7 +29,7 @@ def runs(marks: Iterable[str]) -> bool:
     ``make test`` those without either mark.
     """
     kinds = {"slow", "deep"} & {*marks}
-    return PROFILE == "deep" or kinds == ({"slow"} if _ONLY_SLOW else set())
+    return SUITE == "deep" or kinds == ({"slow"} if SUITE == "slow" else set())
 
 
 MOST_CUTS = 60

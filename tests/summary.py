@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.deep import PROFILE
+from tests.deep import SUITE
 from tests.pythons import minors_by_path
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 EXPECTED = ("Neo4j", "JVM", "Chromium")
 """What the last line says also if no test has used it."""
 
-_LEFT_OUT = "without slow tests (make test-slow) and long ones (make test-deep)"
+_LEFT_OUT = {
+    "quick": "without slow tests (make test-slow) and long ones (make test-deep)",
+    "slow": "slow tests only (the others: make test)",
+}
 _KEY = "tested with"
 _used: set[str] = set()
 
@@ -46,8 +49,8 @@ def pytest_runtest_makereport(
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     reports = terminalreporter.stats
     terminalreporter.section("what was tested, and what was not")
-    if PROFILE == "quick":
-        terminalreporter.line(_LEFT_OUT)
+    if SUITE in _LEFT_OUT:
+        terminalreporter.line(_LEFT_OUT[SUITE])
     for line in _not_tested(reports.get("skipped", [])):
         terminalreporter.line(line)
     terminalreporter.line(_tested(one for kind in reports.values() for one in kind))

@@ -108,6 +108,7 @@ def test_writing_again_changes_nothing(
     assert counts.relationships["HAS_TYPE"] == named["name"].sum()
 
 
+@pytest.mark.slow
 def test_a_run_that_was_interrupted_is_repeated(fleet: Path, written: Database) -> None:
     before = counted(written)
     drop_fleet_graph(written)

@@ -110,7 +110,7 @@ def random_heaps(database: Database) -> Iterator[list[Loaded]]:
         drop_heap(loaded)
 
 
-@pytest.mark.slow(every=5)
+@pytest.mark.slow(every=8)
 @pytest.mark.parametrize("query", sorted(CASES))
 def test_both_engines_have_the_same_rows(
     query: str,

@@ -54,6 +54,7 @@ def body(text: str) -> list[str]:
     return [line for line in text.splitlines()[1:] if "More paths" not in line]
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize(
     "name",
     [

@@ -92,6 +92,7 @@ def test_a_dump_beside_others_is_indexed_while_it_is_written(
     assert seen[0] >= ALL
 
 
+@pytest.mark.slow
 def test_an_index_that_cannot_be_populated_ends_the_wait(
     empty_database: Database,
 ) -> None:

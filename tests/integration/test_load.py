@@ -326,6 +326,7 @@ def test_drop_leaves_nothing_and_touches_no_other_dump(
     assert counts(empty_database) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_cleaned_soon")
 def test_a_large_dump_is_gone_at_once_and_removed_in_the_background(
     empty_database: Database, small: Path, monkeypatch: pytest.MonkeyPatch

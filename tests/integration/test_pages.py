@@ -156,6 +156,7 @@ def test_why_is_a_picture(
         assert outside == []
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
@@ -183,6 +184,7 @@ def test_a_page_opens_without_a_complaint(
         assert (ground == "rgb(20, 23, 26)") is (scheme == "dark")
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("chart", CHARTS)
 def test_a_chart_goes_in_by_click_and_out_by_its_breadcrumb(
     browser: Browser, pages: dict[str, Path], chart: str
@@ -202,6 +204,7 @@ def test_a_chart_goes_in_by_click_and_out_by_its_breadcrumb(
         assert crumbs(page, chart) == ["Reachable heap"]
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("chart", CHARTS)
 def test_the_same_goes_by_keyboard(
     browser: Browser, pages: dict[str, Path], chart: str

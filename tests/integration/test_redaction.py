@@ -93,6 +93,7 @@ def test_no_value_is_in_what_the_gate_finds(
     assert SECRET not in texts[1]
 
 
+@pytest.mark.slow
 def test_no_value_is_in_the_graph_or_in_what_is_made_of_it(
     empty_database: Database,
     on_server: Callable[..., Ran],

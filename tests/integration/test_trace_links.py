@@ -211,6 +211,7 @@ def test_two_loads_at_the_same_time_find_one_another(
     assert links(database) == true_links(heap, {0, 2}) != set()
 
 
+@pytest.mark.slow
 def test_what_went_through_a_silent_collection_is_not_said_to_be_new_or_gone(
     empty_database: Database,
 ) -> None:

@@ -144,6 +144,7 @@ def test_in_any_order_and_beside_another_process(
     assert links(database) == true_links("one", "two", "three")
 
 
+@pytest.mark.slow
 def test_of_two_processes_nothing_is_said(
     empty_database: Database, on_server: Callable[..., Ran], files: dict[str, str]
 ) -> None:

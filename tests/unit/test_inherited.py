@@ -53,6 +53,7 @@ def test_ignored_signals_a_mask_and_a_narrow_terminal() -> None:
     assert " 3 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_test_that_fails_ends_what_it_has_started(tmp_path: Path) -> None:
     failing = tmp_path / "test_failing.py"
     failing.write_text(FAILING, encoding="utf-8")

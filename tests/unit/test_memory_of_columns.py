@@ -67,6 +67,7 @@ def assert_frozen(what: str, now: Cost, then: Cost) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "package",
     [

@@ -38,6 +38,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("packed", [True, False])
 def test_the_figures_of_the_sample(
     packed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -123,6 +124,7 @@ def test_the_figures_of_the_dart_sample(capsys: pytest.CaptureFixture[str]) -> N
     )
 
 
+@pytest.mark.slow
 def test_with_every_reference_strong_the_dart_sample_agrees_with_igraph() -> None:
     graph, _, _ = measure(str(DART), ReadOptions(fold=Fold.NONE))
     strong = replace(graph, ref_kind=None)

@@ -266,6 +266,7 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_hostile_arguments_are_refused_shortly(tools: Tools, example: str) -> None:
     asked = json.loads(json.dumps(HOSTILE).replace("DUMP", example))
     for said in refusals_of(tools, *asked):

@@ -285,6 +285,7 @@ def test_a_graph_of_more_references_than_32_bits_count(graph: HeapGraph) -> None
     assert found == columns(graph)
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("types", [1, 2, 5, 30])
 @pytest.mark.parametrize("both_ends", [False, True])
 def test_a_doubly_linked_list(types: int, both_ends: bool) -> None:

@@ -43,7 +43,7 @@ FROM_HOW_MANY = (
 """Numbers from which on two processors are at work."""
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(HEAPS))
 def test_files_and_stored_tables_answer_alike(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -66,6 +66,7 @@ def test_files_and_stored_tables_answer_alike(
                 assert found == other, (name, given)
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("seed", range(900 if PROFILE == "deep" else 18))
 def test_paths_are_those_that_trying_all_of_them_finds(seed: int) -> None:
     graph = random_heap(seed)

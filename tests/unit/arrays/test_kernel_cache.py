@@ -236,6 +236,7 @@ def test_types_of_arguments_are_read_as_they_were_written() -> None:
         assert precompile._typed(written) == kind
 
 
+@pytest.mark.slow
 def test_a_helper_is_compiled_once_whatever_numbers_it_gets(tmp_path: Path) -> None:
     toy = Toy(tmp_path)
     first = toy.package / "first.py"

@@ -361,6 +361,7 @@ def test_one_capture_at_a_time(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.glob("*.hrpy*")] == ["x.hrpy"]
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("mode", ["fork", "stop"])
 def test_a_writer_that_is_killed_is_noticed(mode: str, tmp_path: Path) -> None:
     with running("large", tmp_path) as program, ThreadPoolExecutor(1) as pool:

@@ -546,6 +546,7 @@ def test_the_program_itself_writes_with_little_memory(
     assert after - before < 0.35 * before
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_copy_of_one_thread_leaves_the_memory_of_the_program_as_it_is(
     python: str, tmp_path: Path
@@ -596,7 +597,7 @@ print(before)
 """
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.skipif(
     platform.libc_ver() < ("glibc", "2.33"), reason="mallinfo2 is of glibc 2.33"
 )

@@ -173,7 +173,7 @@ asyncio.run(main())
 }  # fmt: skip
 
 
-@pytest.mark.slow(every=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("python", [python(minor) for minor in (OWN, 12, 13)])
 def test_all_that_the_collector_is_told_of_is_in_a_dump(
     python: str, tmp_path: Path

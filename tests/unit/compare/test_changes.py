@@ -187,6 +187,7 @@ def test_bytes_count_where_the_objects_are_as_many() -> None:
     assert found.fit == pytest.approx(np.corrcoef([0, 1, 2], [10, 20, 40])[0, 1] ** 2)
 
 
+@pytest.mark.slow
 @given(small_graphs(most=12))
 def test_a_heap_whose_objects_moved_has_not_changed(graph: HeapGraph) -> None:
     found = changed(graph, moved(graph, 5))
@@ -195,6 +196,7 @@ def test_a_heap_whose_objects_moved_has_not_changed(graph: HeapGraph) -> None:
     assert found.of(Dimension.DOMINATOR_PATH) == ()
 
 
+@pytest.mark.slow
 @given(small_graphs(most=12), small_graphs(most=12))
 def test_paths_add_up_in_each_dump(one: HeapGraph, other: HeapGraph) -> None:
     dumps = [dump(one), dump(other, "b")]

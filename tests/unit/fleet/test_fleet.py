@@ -176,6 +176,7 @@ def test_what_was_added_with_other_options_is_named(
     assert (other.added_count, other.skipped_count) == (0, 4)
 
 
+@pytest.mark.slow
 def test_a_failed_file_that_was_mended_is_added(tmp_path: Path) -> None:
     one, two = tmp_path / "in" / "1.gclog", tmp_path / "in" / "2.gclog"
     one.parent.mkdir()
@@ -191,6 +192,7 @@ def test_a_failed_file_that_was_mended_is_added(tmp_path: Path) -> None:
     assert tables(target)["dumps"]["state"].to_list() == ["ready"]
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("survived", range(0, 18, 3))
 def test_a_publication_that_was_killed_is_finished(
     fleet: Path,
@@ -472,6 +474,7 @@ def copied(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow(every=6)
 @pytest.mark.parametrize("sql", WRITES)
 def test_sql_only_reads(copied: Path, sql: str) -> None:
     before = contents(copied.parent)

@@ -63,6 +63,7 @@ def mixed(dumps: Path, tmp_path: Path) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_leaks_of_two_rules_are_not_compared(
     mixed: Path, ingest: Callable[..., Ran]
 ) -> None:
@@ -81,6 +82,7 @@ def test_leaks_of_two_rules_are_not_compared(
     assert "ingest fleet add" in err
 
 
+@pytest.mark.slow
 def test_dumps_of_one_rule_are_compared_whichever_it_is(
     mixed: Path, dumps: Path, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_dump_is_added_once_it_is_finished(folder: Path) -> None:
     assert [again.look(), again.look()] == [[], []]
 
 
+@pytest.mark.slow
 def test_a_dump_that_grows_between_two_looks_waits(folder: Path) -> None:
     watched, path = watch(folder), write(folder, "one", 1)
     content = path.read_bytes()

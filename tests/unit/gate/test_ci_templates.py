@@ -75,6 +75,7 @@ def test_the_action_fails_for_a_leak_and_says_it(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_inputs_are_not_run(tmp_path: Path) -> None:
     *_, check = steps(
         tmp_path, install="none", dumps="a.gclog; touch pwned $(touch pwned)"

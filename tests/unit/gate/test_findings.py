@@ -209,6 +209,7 @@ def held(counts: list[int], kind: int, *, below: int = 0) -> list[str]:
     return texts
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize(
     ("counts", "kind", "found"),
     [

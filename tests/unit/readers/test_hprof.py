@@ -134,6 +134,7 @@ def test_classes_may_follow_their_objects(reading: Callable[..., HeapGraph]) -> 
         assert one.shallow_bytes[row] == two.shallow_bytes[other]
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_pieces_do_not_matter(size: int) -> None:
     dump = program()

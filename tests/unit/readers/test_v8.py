@@ -507,6 +507,7 @@ def test_the_pieces_of_a_file_do_not_matter(reading: Reading, size: int) -> None
     assert graph.values.between(0, 99)[1] == whole.between(0, 99)[1]
 
 
+@pytest.mark.slow(every=6)
 @pytest.mark.parametrize(
     "text",
     [
@@ -613,6 +614,7 @@ FAULTS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow(every=4)
 @pytest.mark.parametrize("what", FAULTS)
 def test_what_contradicts_itself_is_refused_with_its_byte(
     reading: Reading, what: str

@@ -178,6 +178,7 @@ WRITERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(every=3)
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_cut_dump_is_redacted_as_far_as_it_goes(name: str, tmp_path: Path) -> None:
     data = WRITERS[name]

@@ -28,7 +28,7 @@ HEALTHY = SOURCE.parent / "healthy.py"
 QUICK = ("module_dict", "lru_cache", "closure", "traceback", "running_local")
 
 
-@pytest.mark.slow(every=3)
+@pytest.mark.slow(every=5)
 @pytest.mark.parametrize("kind", HOLDERS if PROFILE == "deep" else QUICK)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_leak_is_named_with_what_holds_it(

@@ -136,6 +136,7 @@ def test_a_file_of_another_export(
     assert facts(one) == facts(dumps[A])
 
 
+@pytest.mark.slow(every=2)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -11,6 +11,7 @@ from ingest.tables.schema import MOST
 from tests.cypher.random_heaps import random_heap
 
 
+@pytest.mark.slow(every=6)
 @pytest.mark.parametrize("most", [0, 1, 2, 5, 17, 1_000])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_other_object_retains_as_much_as_those_that_retain_most(
