@@ -44,6 +44,8 @@ _IN_FRAME = [
     "rbx", "rdx", "rax", "rcx", "rsp", "rip", "eflags",
 ]  # fmt: skip
 _RESTART, _RESTART_BLOCK, _EINTR = (512, 513, 514), 516, 4
+_RESUMED, _MOVE_TO_EAX, _SYSCALL = 219, 0xB8, b"\x0f\x05"
+"""A call that the kernel has resumed has this number; the code says which it was."""
 _POLL = 7
 _TIMES = {35: ("rdi", "rsi"), 230: ("rdx", "r10")}
 """Of ``nanosleep`` and ``clock_nanosleep``: the time to wait, and what is left."""
@@ -62,6 +64,10 @@ def _thread(libc: Libc, tid: int) -> ThreadState:
     general = libc.registers(tid, GENERAL, 8 * len(_REGISTERS))
     state = libc.registers(tid, _XSTATE, _MOST_STATE)
     registers = named(_REGISTERS, general)
+    if registers["orig_rax"] == _RESUMED:
+        code = struct.pack("<Q", libc.word(tid, registers["rip"] - 8))
+        if code[1] == _MOVE_TO_EAX and code.endswith(_SYSCALL):
+            registers["orig_rax"] = int.from_bytes(code[2:6], "little")
     return ThreadState(
         registers, _vectors(state), registers["rsp"], (registers["rip"],),
         ((_XSTATE, state), (GENERAL, general)),

@@ -151,16 +151,19 @@ print("left", sleep(1), flush=True)
 """
 
 
-def test_a_sleep_in_c_is_not_cut_short_by_a_kill() -> None:
+@pytest.mark.parametrize("resumed", [0, 1, 2])
+def test_a_sleep_in_c_is_not_cut_short_by_a_kill(resumed: int) -> None:
     with started("-c", SLEEPING) as program:
-        began = time.monotonic()
+        began, last = time.monotonic(), "sched_yield"
         restorer = restorer_of(program.pid)
-        function = functions(program.pid, {"getppid"})["getppid"].start
+        function = functions(program.pid, {last})[last].start
         while not system_call(program.pid):
             time.sleep(0.001)
+        for _ in range(resumed):
+            assert call(program.pid, function, (), restorer, last)
         if (tool := os.fork()) == 0:
             TracedThread.run_until = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment, method-assign, return-value]
-            call(program.pid, function, (), restorer, "mmap")
+            call(program.pid, function, (), restorer, last)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(tool, 0)[1]) == -signal.SIGKILL
         assert program.stdout is not None
