@@ -165,7 +165,7 @@ def _ask_file(
         QueryError: it is not in the library, or only a database can answer it.
     """
     from ingest.api.asked import spelled
-    from ingest.queries.bounds import bound_of_file, searched
+    from ingest.queries.bounds import bound, searched
     from ingest.queries.library import find, same_in_library
     from ingest.reports.render import write_answer
 
@@ -179,15 +179,15 @@ def _ask_file(
         typer.echo(asked.source(name, values).cypher, nl=False)
         return
     known = find(name)
-    answer, bound = asked.ask(known, values), known.bind(values, 0)
+    answer, parameters = asked.ask(known, values), known.bind(values, 0)
     count = len(answer.rows)
-    why_empty = None if count else searched(known, bound)
+    why_empty = None if count else searched(known, parameters)
     write_answer(
         answer,
         wanted.chosen_form,
         asked.about,
         why_empty,
-        bound_of_file(known, bound, count),
+        bound(known, parameters, count),
     )
 
 
@@ -195,16 +195,16 @@ def _left_out(
     database: Database, query: Query, values: Mapping[str, Value], row_count: int
 ) -> tuple[str | None, str | None]:
     """Why an answer is empty, and what may have cut it."""
-    from ingest.database.bounds import bound
     from ingest.database.needs import why_empty
-    from ingest.queries.bounds import searched
+    from ingest.database.questions import has_more
+    from ingest.queries.bounds import bound, searched
     from ingest.queries.library import find, same_in_library
 
     if (name := same_in_library(query)) is None:
         return None, None
     known = find(name)
     if row_count:
-        return None, bound(database, known, values, row_count)
+        return None, bound(known, values, row_count, has_more(database, known, values))
     dump = values.get("dump")
     number = dump if isinstance(dump, int) else 0
     return why_empty(database, known, number) or searched(known, values), None

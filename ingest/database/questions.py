@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ingest.database.connection import Database
     from ingest.database.dump_list import DumpInfo
-    from ingest.queries.library import Query
+    from ingest.queries.library import Query, Value
     from ingest.words.type_names import Subject
 
 
@@ -69,6 +69,15 @@ def ask_rows(
     for columns, row in database.stream(query.text, values, on_notice):
         if row is not None:
             yield dict(zip(columns, map(plain, row), strict=True))
+
+
+def has_more(database: Database, query: Query, values: Mapping[str, Value]) -> bool:
+    """Whether a loaded dump has more than ``query`` searches; false if that is all."""
+    if not query.more:
+        return False
+    text = f"MATCH (d:Dump {{number: $dump}}) RETURN {query.more} AS has_more"
+    _, rows = database.read(text, dict(values))
+    return bool(rows and rows[0][0])
 
 
 def plain(value: object) -> object:

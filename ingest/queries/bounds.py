@@ -27,21 +27,22 @@ def searched(query: Query, values: Mapping[str, Value]) -> str | None:
     return f"only searched: {_NAME.sub(shown, query.searched)}"
 
 
-def limit_reached(values: Mapping[str, Value], row_count: int) -> str | None:
-    """A text if an answer has as many rows as its limit allows; else ``None``."""
-    if not row_count or row_count != values.get("limit"):
-        return None
-    rows = counted(row_count, "rows")
-    return f"{rows}, the limit: there may be more (--param limit=N)"
-
-
-def bound_of_file(
-    query: Query, values: Mapping[str, Value], row_count: int
+def bound(
+    query: Query, values: Mapping[str, Value], row_count: int, has_more: bool = True
 ) -> str | None:
-    """Tell which bound may have cut the answer from a file; ``None`` for none.
+    """Tell in one line which bound may have cut an answer; ``None`` for none.
 
-    A query that searches only a part says so even if there is no more.
+    Args:
+        query: The query of the library.
+        values: Its parameters.
+        row_count: Rows of the answer.
+        has_more: Whether the dump has more than a query searches that does not search
+            everything. An answer from a file says what was searched in any case.
     """
-    said = [limit_reached(values, row_count)]
-    said.append(searched(query, values) if query.more and row_count else None)
-    return "; ".join(one for one in said if one) or None
+    said = []
+    if row_count and row_count == values.get("limit"):
+        rows = counted(row_count, "rows")
+        said.append(f"{rows}, the limit: there may be more (--param limit=N)")
+    if query.more and row_count and has_more:
+        said.append(searched(query, values) or "")
+    return "; ".join(said) or None

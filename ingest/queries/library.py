@@ -16,7 +16,7 @@ A header is the run of ``//`` lines at the top of the file::
 ``// needs: v8, fields``; `ingest.database.needs` explains the words. A query that does
 not search everything has a line ``// searched:`` that says what it searches, with
 ``$name`` for a parameter. Its ``// more:`` lines are a Cypher condition that is true if
-dump ``d`` has more than that (see `ingest.database.bounds`). A parameter without a
+dump ``d`` has more than that (see `ingest.queries.bounds`). A parameter without a
 default is required, except ``dump``, which the tool sets. Values are sent to the server
 only as parameters, never as text.
 """

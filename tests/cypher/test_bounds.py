@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ingest.database.bounds import bound
+from ingest.database.questions import has_more
 from ingest.errors import QueryTooLarge
-from ingest.queries.bounds import searched
+from ingest.queries.bounds import bound, searched
 from ingest.queries.library import library
 from tests.cypher.conftest import drop_heap, load_heap
 from tests.cypher.hard_heaps import plain_list, two_way_list
@@ -51,7 +51,7 @@ def test_nothing_is_said_where_all_was_searched(
     query: Query, lists: tuple[Loaded, Loaded]
 ) -> None:
     values = query.defaults(lists[0].number) | {"type": "App.Node"}
-    assert bound(lists[0].database, query, values, 1) is None
+    assert bound(query, values, 1, has_more(lists[0].database, query, values)) is None
 
 
 @pytest.mark.server
@@ -71,7 +71,7 @@ def test_an_answer_says_where_it_was_cut(
     query, loaded = library()[name], lists[1]
     values = query.defaults(loaded.number)
     values |= {"type": "App.Node", "instances": 200} if "root" in name else {}
-    found = bound(loaded.database, query, values, rows)
+    found = bound(query, values, rows, has_more(loaded.database, query, values))
     assert found is None if said is None else (found or "").startswith(said)
 
 
