@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from tests.bench import java_peers, tables
+from tests.bench.heaps import SHAPES
 from tests.bench.home import HOME, fresh_home
 from tests.bench.limits import limits_for
 from tests.bench.measure import INGEST, run, summary
@@ -54,7 +55,8 @@ def hard_queries() -> None:
 def of_all_sizes(*, largest: bool) -> None:
     """What has a limit beside a peer, at each size for which it has one."""
     for objects in SIZES[1:]:
-        tables.beside_igraph(HOME, objects, limits_for(objects))
+        for shape in SHAPES:
+            tables.beside_igraph(HOME, objects, limits_for(objects), shape)
     for objects in java_peers.TIMES_ANALYZER:
         java_peers.one_size(objects)
     if largest:

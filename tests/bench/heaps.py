@@ -170,6 +170,39 @@ def write_heap(path: Path, objects: int, references: int, seed: int = 1) -> None
         out.write(b"c synthetic.exe 763fbef\n")
 
 
+def write_tree(path: Path, objects: int, references: int, seed: int = 1) -> None:
+    """Write a gclog of another shape: a tree of many types, and skewed references.
+
+    Each object is held by any earlier one. The other references lead from anywhere to
+    objects of which few are referred to by many. Instances of 4,000 types by a power
+    law, and nothing is garbage.
+    """
+    rng = np.random.default_rng(seed)
+    count = int(np.clip(objects // 100, 16, 4000))
+    share = np.arange(1, count + 1) ** -1.1
+    kind = rng.choice(count, objects, p=share / share.sum()).astype(np.int16)
+    source = np.empty(references, np.int32)
+    target = np.empty(references, np.int32)
+    source[: objects - 1] = rng.random(objects - 1) * np.arange(1, objects)
+    target[: objects - 1] = np.arange(1, objects)
+    more = references - objects + 1
+    source[objects - 1 :] = rng.integers(0, objects, more)
+    target[objects - 1 :] = objects * rng.random(more) ** 4
+    target = target[np.argsort(source, kind="stable")]
+    starts = np.zeros(objects + 1, np.int64)
+    np.cumsum(np.bincount(source, minlength=objects), out=starts[1:])
+    sizes = (16 + 8 * np.diff(starts)).astype(np.int32)
+    with path.open("wb") as out:
+        out.write(b"a 2 tree.exe 1\n")
+        _write_types(out, [_name(number, RECORD) for number in range(count)])
+        _write_objects(out, 0, kind, sizes, starts, target)
+        _write_roots(out, np.zeros(1, np.int64), np.array([[4, 0, 0]]))
+        out.write(b"c tree.exe 2\n")
+
+
+SHAPES = {"heap": write_heap, "tree": write_tree}
+
+
 def write_copies(path: Path, sample: Path, copies: int) -> None:
     """Write ``copies`` of a real gclog's objects, in one domain, with its types."""
     from ingest.heap.read_options import ReadOptions
@@ -359,5 +392,7 @@ if __name__ == "__main__":
     parser.add_argument("objects", type=int)
     parser.add_argument("references", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--shape", choices=SHAPES, default="heap")
     chosen = parser.parse_args()
-    write_heap(chosen.path, chosen.objects, chosen.references, chosen.seed)
+    write = SHAPES[chosen.shape]
+    write(chosen.path, chosen.objects, chosen.references, chosen.seed)

@@ -10,6 +10,7 @@ class Limits:
     """Limits for one size of heap; ``None`` where there is none.
 
     Attributes:
+        tree_info_mib: Memory of ``info`` of the other shape.
         info_of_igraph: Time of ``info`` to that of igraph's graph and dominators.
         bulk_ratio: Of a bulk load to Neo4j's import of the same files alone.
         bulk_mib: Peak memory of all processes of a bulk load.
@@ -25,6 +26,7 @@ class Limits:
 
     info_s: float | None = None
     info_mib: float | None = None
+    tree_info_mib: float | None = None
     info_of_igraph: float | None = None
     bulk_s: float | None = None
     bulk_ratio: float | None = None
@@ -44,6 +46,7 @@ _LIMITS = {
     1_000_000: Limits(
         info_s=1.8,
         info_mib=250,
+        tree_info_mib=250,
         info_of_igraph=0.38,
         bulk_s=32,
         bulk_ratio=1.6,
@@ -58,6 +61,7 @@ _LIMITS = {
     10_000_000: Limits(
         info_s=20,
         info_mib=800,
+        tree_info_mib=1150,
         info_of_igraph=0.20,
         bulk_s=210,
         bulk_ratio=1.6,

@@ -30,14 +30,17 @@ NAME = "bench"
 NAIVE_OBJECTS = 50_000
 
 
-def heap(home: Path, objects: int, references: int = 0, seed: int = 1) -> Path:
+def heap(
+    home: Path, objects: int, references: int = 0, seed: int = 1, shape: str = "heap"
+) -> Path:
     """A synthetic heap, written unless it is there; 2.5 references an object."""
     references = references or objects * 5 // 2
-    path = home / f"heap-{objects}-{references}-{seed}.gclog"
+    path = home / f"{shape}-{objects}-{references}-{seed}.gclog"
     if not path.exists():
         part = path.with_suffix(".part")
-        sizes = (str(objects), str(references), "--seed", str(seed))
-        run(sys.executable, "-m", "tests.bench.heaps", str(part), *sizes)
+        words = (str(part), str(objects), str(references))
+        words = (*words, "--seed", str(seed), "--shape", shape)
+        run(sys.executable, "-m", "tests.bench.heaps", *words)
         part.replace(path)
     return path
 
@@ -164,15 +167,17 @@ def _dominators(
     print(f"  dominators equal to igraph's on every object: {ours['equal']}")
 
 
-def beside_igraph(home: Path, objects: int, limits: Limits) -> None:
+def beside_igraph(home: Path, objects: int, limits: Limits, shape: str) -> None:
     """Time and memory of ``info``, and of its dominators, beside igraph's."""
-    dump, size = heap(home, objects), f", {objects // 1_000_000} M"
+    dump = heap(home, objects, shape=shape)
+    size = f", {objects // 1_000_000} M {shape}"
+    most_mib = limits.tree_info_mib if shape == "tree" else limits.info_mib
     head(f"ingest info of {dump.name} (fastest of 3), beside igraph")
     asked = (*INGEST, "info", str(dump), "--json")
     run(*asked)  # compiles
     info = fastest(3, *asked)
     row(f"ingest info{size}: time", info.wall_s, "s")
-    row(f"ingest info{size}: memory", info.peak_mib, "MiB", limit=limits.info_mib)
+    row(f"ingest info{size}: memory", info.peak_mib, "MiB", limit=most_mib)
     _dominators(dump, home, limits, info, size)
 
 
