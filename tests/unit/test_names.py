@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,6 +90,21 @@ def parameters_of(node: Function) -> list[str]:
 
 def test_no_two_classes_have_one_name() -> None:
     assert repeated_classes(trees()) == set()
+
+
+def test_nouns_of_many_classes_are_in_the_map() -> None:
+    """Who reads of a heap or a dump can look up which of them is meant."""
+    nouns = re.compile(r"[A-Z]\w*(Dump|Heap|Tables)|Asked\w*")
+    told = (PACKAGE / "README.md").read_text("utf-8").partition("## Nouns")[2]
+    used = {
+        node.name
+        for path, tree in trees()
+        if path != "errors.py"
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and nouns.fullmatch(node.name)
+    }
+
+    assert {name for name in used if f"`{name}`" not in told} == set()
 
 
 def test_no_function_is_too_long_or_too_wide() -> None:
