@@ -70,8 +70,8 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
     """Make the options for readers.
 
     Args:
-        given: Options; the others have their defaults. ``INGEST_OWN`` and
-            ``INGEST_SALT`` are used, too.
+        given: Options; the others have their defaults. ``INGEST_OWN``,
+            ``INGEST_SALT`` and builds in ``config.toml`` are used, too.
         own: Further patterns of the program's own types.
 
     Raises:
@@ -79,7 +79,7 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
     """
     from ingest.heap.redaction import Redaction
     from ingest.runtimes import RUNTIMES
-    from ingest.system.settings import settings
+    from ingest.system.settings import builds, settings
 
     if unknown := sorted(given.keys() - ReadingOptions.__annotations__.keys()):
         known = ", ".join(ReadingOptions.__annotations__)
@@ -112,6 +112,7 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
         layout=layout,
         mapping=given.get("mapping"),
         source_map=given.get("source_map"),
+        builds=builds(),
         runtime=runtime,
         redaction=redaction,
         max_memory_bytes=memory_limit(given.get("max_memory")),

@@ -81,6 +81,13 @@ class Loader:
                     is as before.
                 before.
         """
+        return self._with_names_of(dump)._load_file(dump)
+
+    def _with_names_of(self, dump: str) -> Loader:
+        """This loader, with the original names of the dump's build."""
+        return replace(self, options=self.options.of_dump(dump))
+
+    def _load_file(self, dump: str) -> Receipt:
         begun = time.monotonic()
         if is_rereadable(dump):
             opened, found = self._read_beside(dump)
@@ -133,12 +140,13 @@ class Loader:
             DumpError: there is no dump in the file.
             StoreError, EmbeddedError: see `load`.
         """
-        if found := self._early_all(dump):
+        loader = self._with_names_of(dump)
+        if found := loader._early_all(dump):
             yield from found
             return
-        for opened in self._opener.open_parts(dump):
+        for opened in loader._opener.open_parts(dump):
             try:
-                yield self._load_part(opened)
+                yield loader._load_part(opened)
             except DumpError as error:
                 yield error
 

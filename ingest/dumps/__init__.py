@@ -8,7 +8,7 @@ Databases and fleets are on higher floors, and come as a `Keeper`.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -73,7 +73,8 @@ class Opener:
                 only its tables are kept.
         """
         if is_file(what):
-            return self._of_file(what, self._read)
+            opener = replace(self, options=self.options.of_dump(what))
+            return opener._of_file(what, opener._read)
         kept = self._kept(what)
         self._check_kept(what, kept)
         if self.options.runtime is not None:
@@ -98,13 +99,14 @@ class Opener:
             DumpError: the file cannot be read, or has no dump.
         """
         before: Dump | None = None
+        opener = replace(self, options=self.options.of_dump(file))
         with open_source(file) as source:
-            check_file(source, self.options)
-            for pending in read_all(source, self.options, self.progress):
+            check_file(source, opener.options)
+            for pending in read_all(source, opener.options, self.progress):
                 if before is not None:
                     before.close()
                 digest = self.options.digest(source.sha256)
-                before = self._of_file(
+                before = opener._of_file(
                     file, _once(pending.graph, digest), pending.part, digest
                 )
                 yield before

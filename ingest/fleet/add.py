@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ingest.fleet.engines import RunningWorkers
     from ingest.fleet.sources import FleetSource
+    from ingest.fleet.workplace import ReadAs
     from ingest.heap.read_options import ReadOptions
     from ingest.progress import Progress
 
@@ -108,8 +109,7 @@ def add(
         seen = key in known.sources
         if seen and not (retry_failed and source.address in known.failed):
             result.skipped_count += 1
-            there = known.sources[key]
-            if there is not None and there.differs(options):
+            if _differs(known.sources[key], options, source.address):
                 result.differing.append(source.address)
         else:
             new.append(source)
@@ -133,7 +133,7 @@ def add(
                     elif outcome.state == SKIPPED:
                         result.skipped_count += 1
                         there = known.dump_ids.get(outcome.dump_id)
-                        if there is not None and there.differs(options):
+                        if _differs(there, options, outcome.address):
                             result.differing.append(outcome.address)
                         if outcome.address in known.failed:
                             mended.append(outcome.address)
@@ -148,6 +148,10 @@ def add(
     result.failures.sort()
     result.differing.sort()
     return result
+
+
+def _differs(there: ReadAs | None, options: ReadOptions, address: str) -> bool:
+    return there is not None and there.differs(options.of_dump(address))
 
 
 def _started(workers: Workers) -> AbstractContextManager[RunningWorkers]:

@@ -139,7 +139,8 @@ def add_dump(source: FleetSource, job: Job) -> Outcome:
                     if dump_id in job.known:
                         seconds = time.monotonic() - begun
                         return Outcome(source.address, SKIPPED, dump_id, 0, seconds)
-                dump = Opener(options=job.options, origins=True).open(str(path))
+                options = job.options.of_dump(source.address)
+                dump = Opener(options=options, origins=True).open(str(path))
                 count = dump.graph.object_count
         except DumpError as error:
             # The path of a copy says nothing; the row has the address.

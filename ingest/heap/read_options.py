@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from ingest.arrays.spill import NEVER
 if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph, Part
     from ingest.heap.redaction import Redaction
+    from ingest.system.settings import Build
 
 REDACTED = "redacted"
 """Replaces the name of the file of a redacted dump."""
@@ -100,6 +101,9 @@ class ReadOptions:
         layout: How a JVM lays out objects; see `LayoutOption`. ``None`` to infer it.
         mapping: File of original names that R8 or ProGuard has shortened.
         source_map: Source map of a bundled or minified script, or a folder of them.
+        builds: Where further mappings and source maps are, by dump.
+        is_of_build: Whether mapping and source map are from there: formats that have no
+            such names ignore them.
         redaction: What to remove from the dump; ``None`` for nothing.
         max_memory_bytes: Bytes that the process may occupy; ``None`` for no limit.
         spill: Folder for columns beyond that limit; ``auto`` for the folder of
@@ -117,11 +121,24 @@ class ReadOptions:
     layout: LayoutOption | None = None
     mapping: str | None = None
     source_map: str | None = None
+    builds: tuple[Build, ...] = ()
+    is_of_build: bool = False
     redaction: Redaction | None = None
     max_memory_bytes: int | None = None
     spill: str = NEVER
     any_expansion: bool = False
     runtime: str | None = None
+
+    def of_dump(self, path: str) -> ReadOptions:
+        """The options for one file, with the names of its build if none are given."""
+        if self.mapping is None and self.source_map is None:
+            for build in self.builds:
+                if (one := build.of_dump(path)) is not None:
+                    return replace(
+                        self, mapping=one.mapping, source_map=one.source_map,
+                        is_of_build=True,
+                    )  # fmt: skip
+        return self
 
     def redacted(self, graph: HeapGraph, sha256: str) -> HeapGraph:
         """The heap of a file, redacted if the options say so."""

@@ -169,13 +169,15 @@ def _prepared(source: Source, options: ReadOptions) -> Reader:
             "out --layout",
             path=source.name,
         )
-    if options.mapping is not None and "mapping" not in of_file.options:
+    is_asked = not options.is_of_build
+    if is_asked and options.mapping is not None and "mapping" not in of_file.options:
         raise DumpError(
             f"a dump of format {of_file.name} has no names that R8 or ProGuard "
             "shortens; leave out --mapping",
             path=source.name,
         )
-    if options.source_map is not None and "source_map" not in of_file.options:
+    has_scripts = "source_map" in of_file.options
+    if is_asked and options.source_map is not None and not has_scripts:
         raise DumpError(
             f"a dump of format {of_file.name} has no scripts with source maps; leave "
             "out --source-map",

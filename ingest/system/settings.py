@@ -5,17 +5,16 @@ An environment variable that is empty, or only blanks, counts as not set.
 
 from __future__ import annotations
 
+import fnmatch
 import math
 import re
 import tomllib
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from ingest.errors import IngestError
 from ingest.system.places import places, variable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MOST_BYTES = 64 << 20
 _LARGEST = 2**63 - 1
@@ -86,6 +85,42 @@ class Settings:
                 raise IngestError(f"{name} is {value}; it must be at least 1")
 
 
+_BUILD, _BUILDS = "{build}", "builds"
+_BUILD_NAME = r"(?P<build>[^/]*[^/.][^/]*)"
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Where the original names of builds of a program are: an entry of ``builds``.
+
+    Attributes:
+        dumps: Glob of the dumps' files: of the whole path if it has a slash, else of
+            the name. ``{build}`` stands for the part that names the build.
+        mapping: Their mapping, in which ``{build}`` is replaced.
+        source_map: Their source map, or folder of such, likewise.
+    """
+
+    dumps: str
+    mapping: str | None = None
+    source_map: str | None = None
+
+    def of_dump(self, path: str) -> Build | None:
+        """The entry for one dump; ``None`` if it is not for it."""
+        found = Path(path).absolute()
+        text = found.as_posix() if "/" in self.dumps else found.name
+        # `translate` ends with two characters for the end of the text.
+        parts = [fnmatch.translate(part)[:-2] for part in self.dumps.split(_BUILD)]
+        same = re.fullmatch(_BUILD_NAME.join(parts), text)
+        if same is None:
+            return None
+        name = same.groupdict().get("build", "")
+        named = [
+            None if one is None else one.replace(_BUILD, name)
+            for one in (self.mapping, self.source_map)
+        ]
+        return Build(self.dumps, *named)
+
+
 _WHOLE_NUMBERS = ("heap_mib", "page_cache_mib")
 
 
@@ -104,6 +139,34 @@ def settings() -> Settings:
                 _whole_number(value, name) if entry.name in _WHOLE_NUMBERS else value
             )
     return Settings(**chosen)  # type: ignore[arg-type]
+
+
+def builds() -> tuple[Build, ...]:
+    """The entries of ``builds`` in ``config.toml``; paths are relative to its folder.
+
+    Raises:
+        IngestError: ``config.toml`` cannot be read, or has other entries.
+    """
+    path = places().config / "config.toml"
+    try:
+        entries = read_toml(path).get(_BUILDS, [])
+    except FileNotFoundError:
+        return ()
+    known, found = [entry.name for entry in fields(Build)], []
+    for entry in entries if isinstance(entries, list) else [entries]:
+        if (
+            not isinstance(entry, dict)
+            or not {"dumps"} < entry.keys() <= set(known)
+            or not all(isinstance(value, str) for value in entry.values())
+            or entry["dumps"].count(_BUILD) > 1
+        ):
+            raise IngestError(
+                f"{path}: an entry [[{_BUILDS}]] has {', '.join(known)}, which are "
+                f"strings: the first, with {_BUILD} at most once, and one of the others"
+            )
+        named = {key: str(path.parent / text) for key, text in entry.items()}
+        found.append(Build(**named | {"dumps": entry["dumps"]}))
+    return tuple(found)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -145,6 +208,7 @@ def _from_file(path: Path) -> dict[str, object]:
         table = read_toml(path)
     except FileNotFoundError:
         return {}
+    table.pop(_BUILDS, None)
     known = [entry.name for entry in fields(Settings)]
     for key, value in table.items():
         if key not in known:

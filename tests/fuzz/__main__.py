@@ -15,7 +15,8 @@ from typing import IO
 import psutil
 
 from tests.conftest import TEST_CACHE
-from tests.fuzz.seeds import SEEDS, seeds_of
+from tests.fuzz.others import OTHERS, all_seeds
+from tests.fuzz.seeds import SEEDS
 from tests.fuzz.worker import input_of
 
 FAILURES = TEST_CACHE.parent / ".bench" / "fuzz"
@@ -114,7 +115,7 @@ class Fuzz:
         if found.failures[what] <= 3:
             FAILURES.mkdir(parents=True, exist_ok=True)
             path = FAILURES / f"{self.package}-{self.seed}-{number}"
-            seeds = seeds_of(self.package)
+            seeds = all_seeds(self.package)
             path.write_bytes(input_of(self.package, seeds, self.seed, number))
             print(f"{self.package}: {what}: {path}", flush=True)
 
@@ -163,14 +164,14 @@ class _Lines:
 def main() -> None:
     """Parse the arguments, read all inputs, print the counts."""
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
-    parser.add_argument("--format", action="append", choices=[*SEEDS])
+    parser.add_argument("--format", action="append", choices=[*SEEDS, *OTHERS])
     parser.add_argument("--inputs", type=int, default=20_000, help="for each format")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=10.0, help="for one input")
     parser.add_argument("--mib", type=float, default=64.0, help="for one input")
     asked = parser.parse_args()
     failed = False
-    for package in asked.format or SEEDS:
+    for package in asked.format or [*SEEDS, *OTHERS]:
         fuzz = Fuzz(package, asked.seed, asked.seconds, asked.mib)
         found = fuzz.run(asked.inputs)
         told = ", ".join(f"{n:,} {what}" for what, n in found.outcomes.most_common())

@@ -343,7 +343,7 @@ class ScriptFunctions:
         V8 says that a function is at its parameters, and a class at ``class``.
         """
         places = self.places(lines, columns)
-        units = np.append(self.units, np.uint8(_BLANK))  # the last is before the first
+        units = np.append(self.units, np.full(2, _BLANK, np.uint8))  # before the first
         found = _IS_WORD[units[places]] & ~_IS_WORD[units[places - 1]]
         found |= units[places] == _OPEN
         found &= places >= 0

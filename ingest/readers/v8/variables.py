@@ -50,7 +50,7 @@ class Variables:
         sizes = np.array([len(word) for word in words], np.int64)
         if not len(sizes) or np.count_nonzero(sizes) < _LEAST_WORDS * len(sizes):
             raise ValueError("its words are not where the map has names")
-        units = np.append(functions.units, [0, 0])
+        units = np.append(functions.units, [0, 0, 0])
         before, after = units[places - 1], units[places + sizes]
         is_property = (before == _DOT) & (units[places - 2] != _DOT)
         is_property |= (after == _COLON) & ((before == _COMMA) | (before == _BRACE))

@@ -106,6 +106,13 @@ def test_functions_are_found_by_lines() -> None:
         ScriptFunctions("f(]")
 
 
+def test_an_empty_script_has_no_functions(tmp_path: Path) -> None:
+    found, columns = ScriptFunctions(""), np.array([-1, 0, 1])
+    assert not found.may_begin(columns, columns).any()
+    with pytest.raises(ValueError, match="not where the map has names"):
+        Variables(found, SourceMap(marked("<e=a>")[1], tmp_path))
+
+
 def test_a_script_of_another_build_names_nothing(tmp_path: Path) -> None:
     script, found, _ = marked("var <i=cache>=1;f(()=><i=cache>)")
     with pytest.raises(ValueError, match="not where the map has names"):

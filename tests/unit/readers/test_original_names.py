@@ -16,7 +16,10 @@ from tests.dumps.gclog import large_gclog
 from tests.dumps.hprof import INT, OBJECT, THREAD_OBJECT, Hprof
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ingest.heap.graph import HeapGraph
+    from tests.conftest import Ran
 
 ORIGINAL = {
     "Order": "app/Order", "Cart": "app/Cart", "lines": "lines", "next": "next",
@@ -177,6 +180,34 @@ def test_hostile_lines_are_passed_over(tmp_path: Path) -> None:
     assert len(names.frames("a", "b", "A.java", 1)) == 2
     assert names.frames("a", "none", "A.java", 1) == ["app.A|app.B.none(B.java:1)"]
     assert names.frames("z", "b", "Z.java", -1) == ["z.b(Z.java)"]
+
+
+def test_the_mapping_of_a_build_is_taken(
+    tmp_path: Path, ingest: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INGEST_HOME", str(tmp_path))
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text(
+        "[[builds]]\ndumps = 'shop-{build}.*'\nmapping = '{build}/mapping.txt'\n"
+    )
+    for build, names in (("1.4", FIRST), ("1.5", SECOND)):
+        (tmp_path / f"shop-{build}.hprof").write_bytes(program(names))
+        (tmp_path / "config" / build).mkdir()
+        path = tmp_path / "config" / build / "mapping.txt"
+        path.write_text(mapping(names), encoding="utf-8")
+        told = ingest("info", str(tmp_path / f"shop-{build}.hprof"), "--json")[1]
+        assert "app.Order" in told
+        assert names["Order"].replace("/", ".") not in told
+    log = tmp_path / "shop-1.6.gclog"
+    log.write_bytes(large_gclog(10, 10))
+    assert ingest("info", str(log))[0] == 0, "a format without such names"
+
+    given = str(tmp_path / "config" / "1.5" / "mapping.txt")
+    dump = str(tmp_path / "shop-1.4.hprof")
+    assert ingest("info", dump, "--mapping", given)[0] == 3
+    path.unlink()
+    code, _, said = ingest("info", str(tmp_path / "shop-1.5.hprof"))
+    assert (code, "cannot be read" in said) == (3, True)
 
 
 def test_other_formats_have_none(tmp_path: Path) -> None:

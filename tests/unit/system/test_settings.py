@@ -7,7 +7,7 @@ import pytest
 
 from ingest.errors import IngestError
 from ingest.system.places import places
-from ingest.system.settings import Settings, settings
+from ingest.system.settings import Settings, builds, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,3 +108,37 @@ def test_a_variable_of_blanks_is_not_set(
     )
     monkeypatch.delenv("INGEST_HOME")
     assert found == places()
+
+
+def test_builds_name_their_mappings(config: Path) -> None:
+    config.write_text(
+        "[[builds]]\ndumps = 'shop-{build}-*.hprof*'\nmapping = '{build}/m.txt'\n"
+        "[[builds]]\ndumps = '*/web/{build}/*'\nsource_map = '/maps/{build}'\n"
+    )
+    shop, web = builds()
+    assert settings() == Settings()
+
+    found = shop.of_dump("a/shop-1.4-x.hprof.gz")
+    assert found is not None
+    assert found.mapping == str(config.parent / "1.4/m.txt")
+    assert found.source_map is None
+    for other in ("shop-..-x.hprof", "my-shop-1.4-x.hprof", "shop-1.4.hprof"):
+        assert shop.of_dump(other) is None
+    found = web.of_dump("/srv/web/77/app.heapsnapshot")
+    assert found is not None
+    assert (found.mapping, found.source_map) == (None, "/maps/77")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "builds = 3", "[[builds]]\ndumps = '*'", "[[builds]]\nmapping = 'm'",
+        "[[builds]]\ndumps = 3\nmapping = 'm'",
+        "[[builds]]\ndumps = '{build}{build}'\nmapping = 'm'",
+        "[[builds]]\ndumps = '*'\nmapping = 'm'\nmap = 'm'",
+    ],
+)  # fmt: skip
+def test_wrong_builds_are_told(config: Path, text: str) -> None:
+    config.write_text(text)
+    with pytest.raises(IngestError, match=r"an entry \[\[builds\]\] has dumps, mapp"):
+        builds()
