@@ -7,6 +7,8 @@ because the library decompresses them in unbounded steps.
 
 from __future__ import annotations
 
+import os
+import sys
 import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
@@ -14,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, cast
 
 from ingest.errors import DumpError, MalformedDump, UnknownFormat
-from ingest.readers.source import STDIN, Source, open_source
+from ingest.readers.source import STDIN, Source, errors_of, opened_file
 from ingest.words.text import counted
 
 if TYPE_CHECKING:
@@ -67,40 +69,40 @@ def _is_file(path: str) -> bool:
 
 @contextmanager
 def open_dump(dump: str, is_dump: Callable[[Source], bool]) -> Iterator[Source]:
-    """Open ``dump`` as `open_source` does, and the dump in a zip archive.
+    """Open ``dump``, once: a file, the dump in a zip archive, or standard input.
 
     Args:
         dump: A path, ``ARCHIVE.zip::MEMBER``, or ``-`` for standard input.
         is_dump: Tells which members of an archive are dumps.
 
     Raises:
-        DumpError: it cannot be opened, or the archive does not have exactly one dump.
+        DumpError: it cannot be opened or is empty, or the archive does not have exactly
+            one dump.
     """
-    path, wanted = _split(dump)
-    if path == STDIN or not _is_archive(path):
-        with open_source(dump) as source:
-            yield source
+    if dump == STDIN:
+        if sys.stdin is None:
+            raise DumpError("standard input is closed", path="<stdin>")
+        yield Source("<stdin>", sys.stdin.buffer, None)
         return
-    try:
-        archive = zipfile.ZipFile(path)
-    except _UNREADABLE as error:
-        raise MalformedDump(
-            "a damaged or truncated zip archive; get the file again", path=path
-        ) from error
-    with archive:
-        name = wanted or _only_dump(archive, path, is_dump)
-        with _member(archive, path, name, dump) as source:
+    path, wanted = _split(dump)
+    with opened_file(path) as (file, size):
+        with errors_of(path):
+            # The bytes of a pipe can be read only once.
+            is_archive = size is not None and os.pread(file.fileno(), 4, 0) in MAGIC
+            source = None if is_archive else Source(dump, file, size)
+        if source is not None:
             yield source
-
-
-def _is_archive(path: str) -> bool:
-    try:
-        if not Path(path).is_file():  # a pipe's bytes can be read only once
-            return False
-        with Path(path).open("rb") as file:
-            return file.read(4) in MAGIC
-    except (OSError, ValueError):
-        return False  # opening it as a file explains why
+            return
+        try:
+            archive = zipfile.ZipFile(file)
+        except _UNREADABLE as error:
+            raise MalformedDump(
+                "a damaged or truncated zip archive; get the file again", path=path
+            ) from error
+        with archive:
+            name = wanted or _only_dump(archive, path, is_dump)
+            with _member(archive, path, name, dump) as source:
+                yield source
 
 
 def _files(archive: zipfile.ZipFile) -> list[str]:

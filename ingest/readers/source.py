@@ -456,33 +456,35 @@ class Source:
 
 
 @contextmanager
-def open_source(dump: str) -> Iterator[Source]:
-    """Open ``dump``: a path, or ``-`` for standard input.
+def errors_of(path: str) -> Iterator[None]:
+    """Says why a file cannot be opened, or its first bytes not be read.
 
     Raises:
-        DumpError: it is not a file, cannot be opened, or is empty.
+        DumpError: it cannot.
     """
-    if dump == STDIN:
-        if sys.stdin is None:
-            raise DumpError("standard input is closed", path="<stdin>")
-        yield Source("<stdin>", sys.stdin.buffer, None)
-        return
-    # Only errors of opening are translated, not those of the caller's block.
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DumpError("no such file", path=path) from error
+    except PermissionError as error:
+        raise DumpError("may not be read; check its permissions", path=path) from error
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise DumpError(f"cannot be read ({why})", path=path[:200]) from error
+
+
+@contextmanager
+def opened_file(path: str) -> Iterator[tuple[BinaryIO, int | None]]:
+    """A file or a pipe, and the bytes of a file.
+
+    Raises:
+        DumpError: there is no such file, or it cannot be opened.
+    """
     with ExitStack() as stack:
-        try:
-            path = Path(dump)
-            if path.is_dir():
-                raise DumpError("is a folder; name a dump in it", path=dump)
-            file = stack.enter_context(path.open("rb"))
-            size = path.stat().st_size if path.is_file() else None
-            source = Source(dump, cast("BinaryIO", file), size)
-        except FileNotFoundError as error:
-            raise DumpError("no such file", path=dump) from error
-        except PermissionError as error:
-            raise DumpError(
-                "may not be read; check its permissions", path=dump
-            ) from error
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            raise DumpError(f"cannot be read ({why})", path=dump[:200]) from error
-        yield source
+        with errors_of(path):  # and not of the caller's block
+            place = Path(path)
+            if place.is_dir():
+                raise DumpError("is a folder; name a dump in it", path=path)
+            file = stack.enter_context(place.open("rb"))
+            size = place.stat().st_size if place.is_file() else None
+        yield file, size

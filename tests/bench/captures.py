@@ -33,8 +33,7 @@ from ingest.capture.processes import status_of
 from ingest.errors import CaptureError
 from ingest.heap.read_options import DEFAULTS
 from ingest.progress import silent
-from ingest.readers import read
-from ingest.readers.source import open_source
+from ingest.readers import open_source, read
 from tests.pythons import minors_by_path
 
 if TYPE_CHECKING:

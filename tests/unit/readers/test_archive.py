@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import gzip
+import io
 import tracemalloc
 import zipfile
 from typing import TYPE_CHECKING
@@ -37,6 +39,27 @@ def refusal(dump: str) -> str:
     with pytest.raises(DumpError) as caught:
         probe(dump)
     return str(caught.value)
+
+
+def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = tmp_path / "plain"
+    plain.write_bytes(DUMP)
+    paths = [str(plain), archive(tmp_path / "all.zip", {"app.gclog": DUMP})]
+    opened = []
+    for module in (io, builtins):
+        really = module.open
+        monkeypatch.setattr(
+            module,
+            "open",
+            lambda path, *given, really=really, **named: (
+                opened.append(str(path)) or really(path, *given, **named)
+            ),
+        )
+    for path in paths:
+        with open_source(path) as source:
+            assert read(source, DEFAULTS, silent).object_count
+
+    assert [path for path in opened if path in paths] == paths
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from ingest.analysis.metrics import analyse
 from ingest.errors import DumpError, IngestError
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import LayoutOption, ReadOptions
-from ingest.readers import parts, read_all
-from ingest.readers.source import open_source
+from ingest.readers import open_source, parts, read_all
 from ingest.tables.heap_tables import HeapTables
 from tests.deep import cuts
 from tests.dumps.hprof import (
