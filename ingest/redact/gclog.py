@@ -24,8 +24,8 @@ _OTHER = re.compile(
 )
 """A line that is not an object or a root."""
 _DOMAIN = re.compile(
-    rb"([ \t]*(?:[aA][ \t]+[0-9A-Fa-f]{1,8}|[cC])[ \t]+)"
-    rb"(\S.*?)([ \t]+[0-9A-Fa-f]{1,8})?[ \t]*"
+    rb"([ \t]*(?:[aA][ \t]+[0-9A-Fa-f]{1,8}|[cC]))"
+    rb"(?:([ \t]+)(\S.*?)([ \t]+[0-9A-Fa-f]{1,8})?)?[ \t]*"
 )
 _TYPE = re.compile(rb"([ \t]*[tT][ \t]+[0-9A-Fa-f]{1,16})(?:([ \t]+)(.*))?")
 
@@ -43,9 +43,11 @@ def redact(
     def other(found: re.Match[bytes]) -> bytes:
         line = found[0]
         if domain := _DOMAIN.fullmatch(line):
-            removed.blanked_bytes += len(domain[2])
-            name = rules.hashed(domain[2].decode("utf-8", "replace"))
-            return domain[1] + name.encode() + (domain[3] or b"")
+            if domain[3] is None:
+                return line
+            removed.blanked_bytes += len(domain[3])
+            name = rules.hashed(domain[3].decode("utf-8", "replace"))
+            return domain[1] + domain[2] + name.encode() + (domain[4] or b"")
         if kind := _TYPE.fullmatch(line):
             if kind[3] is None:
                 return line

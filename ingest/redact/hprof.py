@@ -399,12 +399,20 @@ class _Pass:
             elif why == END:
                 return
             elif not self._has(len(self.data) - self.position + 1):
-                # Of a record that is cut, the kind tells that it is.
-                if self.position < len(self.data):
-                    self._ready(self.position + 1)
-                self.position = len(self.data)
+                self._cut_record()
                 self.told.is_cut |= left < _UNLIMITED >> 1
                 return
+
+    def _cut_record(self) -> None:
+        """Copy what a record that is cut says before its values."""
+        rest = len(self.data) - self.position
+        if rest:
+            width = self.id_size
+            # An instance, an array of references, one of numbers; else, the kind.
+            heads = {0x21: 9 + 2 * width, 0x22: 9 + 2 * width, 0x23: 10 + width}
+            head = min(heads.get(self.data[self.position], 1), rest)
+            self._ready(self.position + head)
+            self._rest(rest - head, 0)
 
     def _continues(self) -> bool:
         """Whether more sub-records follow the recorded end of a heap dump."""

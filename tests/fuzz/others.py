@@ -6,6 +6,7 @@ import atexit
 import importlib
 import os
 import tempfile
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -16,7 +17,7 @@ from ingest.errors import DumpError
 from ingest.heap.read_options import DEFAULTS
 from ingest.heap.redaction import Redaction
 from ingest.progress import silent
-from ingest.readers import open_source, read
+from ingest.readers import format_of, open_source, read
 from ingest.readers.shared.original_names import OriginalNames, Renaming
 from ingest.readers.v8.functions import ScriptFunctions
 from ingest.readers.v8.source_map import SourceMaps
@@ -30,6 +31,7 @@ from tests.unit.readers.test_original_names import FIRST, SECOND, mapping
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ingest.heap.graph import HeapGraph
     from ingest.redact.rules import Redactor
 
 _SCRIPT = b"\n//# the script\n"
@@ -93,26 +95,34 @@ def _source_map_seeds() -> list[bytes]:
     ]
 
 
-def _objects(path: Path) -> int:
-    with open_source(str(path)) as source:
-        return read(source, DEFAULTS, silent).object_count
+def _read(path: Path) -> HeapGraph | None:
+    """The heap of a file; ``None`` if it cannot be read."""
+    with open_source(str(path)) as source, suppress(DumpError):
+        return read(source, DEFAULTS, silent)
+    return None
 
 
 def _redact(name: str, data: bytes) -> None:
     dump, copy = _file(".dump"), _file(".copy")
     dump.write_bytes(data)
+    with open_source(str(dump)) as source:
+        if format_of(source).name != name:
+            return
+    before = _read(dump)
     redactor = cast("Redactor", importlib.import_module(f"ingest.redact.{name}").redact)
     with copy.open("wb") as file:
 
         def write(piece: memoryview) -> None:
             file.write(piece)
 
-        redactor(str(dump), _RULES, write, silent)
-    try:
-        objects = _objects(dump)
-    except DumpError:
+        told = redactor(str(dump), _RULES, write, silent)
+    if before is None:
         return
-    assert _objects(copy) == objects, "the copy has other objects"
+    after = _read(copy)
+    assert after is not None, "the copy cannot be read"
+    if not told.is_cut and not told.unread_bytes and not before.irregularities:
+        assert after.object_count == before.object_count, "the copy has other objects"
+        assert len(after.ref_target) == len(before.ref_target), "other references"
 
 
 OTHERS: dict[str, tuple[Callable[[bytes], None], Callable[[], list[bytes]]]] = {

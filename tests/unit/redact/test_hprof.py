@@ -180,6 +180,25 @@ def test_a_cut_dump_is_redacted_as_far_as_it_goes(tmp_path: Path) -> None:
         assert [one.kind for one in after.irregularities] == kinds
 
 
+def test_an_object_that_claims_too_much_stays_without_its_values(
+    tmp_path: Path,
+) -> None:
+    dump = program()
+    dump.cls("app/Empty", 0x9999)
+    dump.segment()
+    _instance_of_no_class(dump)
+    dump.segments = dump.segments[-1:]
+    data = dump.bytes()
+    at = data.rindex(SECRET.encode()) - 4
+    data = data[:at] + b"\xff" + data[at + 1 :]
+
+    copy, told = redacted(data, tmp_path)
+
+    assert told.told.is_cut
+    assert SECRET.encode() not in copy
+    check_same(read_file(tmp_path / "dump"), read_file(tmp_path / "copy"))
+
+
 def test_nothing_of_a_file_that_is_no_dump_is_written(
     ingest: Callable[..., Ran], tmp_path: Path
 ) -> None:
