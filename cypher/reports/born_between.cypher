@@ -26,7 +26,7 @@ WHERE $earlier IS NULL OR e.name = $earlier
 WITH d, e
 ORDER BY e.collection_number DESC, e.last_object_id DESC, e.number DESC
 LIMIT 1
-WITH d.number AS now, d.trace IS NULL AS by_id, e.number AS then,
+WITH d.number AS now, d.last_object_id IS NOT NULL AS by_id, e.number AS then,
   e.collection_number AS gc, e.name AS earlier
 MATCH (b:Object)
 WHERE b.dump = now AND b.retained_bytes >= 0

@@ -27,7 +27,7 @@ WHERE NOT EXISTS {
   MATCH (d)-[:HAS_COLLECTION]->(c:GarbageCollection)
   WHERE e.collection_number < c.number <= d.collection_number AND NOT c.records_survivors
 }
-WITH d.number AS now, d.trace IS NULL AS by_id, e.number AS then, e.name AS earlier
+WITH d.number AS now, d.last_object_id IS NOT NULL AS by_id, e.number AS then, e.name AS earlier
 MATCH (a:Object)
 WHERE a.dump = then AND a.retained_bytes >= 0
   AND (by_id AND a.passing_id IS NULL OR a.known_at IS NOT NULL)

@@ -16,7 +16,7 @@
 // column: holder_type     STRING   type of the first object that holds that one, nearest to the roots
 //
 // Equal strings stored many times: intern them, or share one copy. Java strings that
-// share one array do not retain it. Texts of Java that are cut end in a digest of the
+// share one array do not retain it. Texts of Java and Ruby that are cut end in a digest of the
 // whole text, and so are equal only if that is. Those of other runtimes are compared by
 // their start and their length, so strings that differ only after that count as equal.
 // Strings whose text is not recorded are left out.

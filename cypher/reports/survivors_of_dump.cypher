@@ -15,8 +15,9 @@
 // column: earlier        STRING   name of the earlier dump
 //
 // The objects are followed exactly, not matched by guess: a trace records what each
-// collection moved and what survived in place, and V8 gives each object an id that lasts
-// until the process ends or its inspector is disconnected. Look for types that should be
+// collection moved and what survived in place; V8 gives each object an id that lasts
+// until the process ends or its inspector is disconnected; of Ruby, address and generation
+// identify what was allocated while allocations were traced. Look for types that should be
 // short-lived and yet survive; see died-between for objects that were freed and
 // born-between for new ones. No rows: no earlier dump of the process is
 // loaded (--all-dumps loads those of one file), or it was not recorded with --track.

@@ -1,6 +1,6 @@
 // name: survivors-of-three
 // title: Objects allocated between two earlier dumps of the process and still there, by type
-// group: JavaScript
+// group: Traces
 // needs: siblings
 // mode: read
 // param: dump    INTEGER        number of the dump
@@ -30,7 +30,7 @@ WITH d, m, f
 ORDER BY m.collection_number DESC, m.last_object_id DESC, m.number DESC,
   f.collection_number DESC, f.last_object_id DESC, f.number DESC
 LIMIT 1
-WITH d.number AS now, d.trace IS NULL AS by_id, m.number AS middle, f.number AS then,
+WITH d.number AS now, d.last_object_id IS NOT NULL AS by_id, m.number AS middle, f.number AS then,
   f.collection_number AS gc, f.name AS first, m.name AS second
 MATCH (b:Object)
 WHERE b.dump = middle AND b.retained_bytes >= 0

@@ -415,20 +415,18 @@ def allocation_files(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     groups = sites.group_by("allocated_by").agg(
         pl.col("file").n_unique().alias("file_count"), pl.col(*sums).sum()
     )
-    of_site = dict(sites.select("site", "allocated_by").iter_rows())
-    made = whole(heap, "objects", ["site"]).drop_nulls("site")
-    by = {row: of_site.get(site) for row, site in made.iter_rows()}
-    rows = np.array([row for row, one in by.items() if one is not None], np.int64)
-    rows = heap.live(rows)
-    above = heap.above(rows).to_list()
-    is_top = [by.get(up) != by[row]
-              for row, up in zip(rows.tolist(), above, strict=True)]  # fmt: skip
-    tops = pl.DataFrame({"row": rows[is_top]}).with_columns(
-        allocated_by=pl.Series(
-            [by[row] for row in rows[is_top].tolist()], dtype=pl.String
-        ),
-        retained_bytes=heap.kept(rows[is_top]),
+    sites = sites.with_columns(
+        group=pl.col("allocated_by").rank("dense").cast(pl.Int32)
     )
+    made = whole(heap, "objects", ["site"]).join(sites, "site", maintain_order="left")
+    group_of = np.zeros(heap.tables.rows("objects") + 1, np.int32)
+    group_of[made["row"]] = made["group"]
+    rows = heap.live(made["row"].to_numpy())
+    above = heap.above(rows).fill_null(len(group_of) - 1).to_numpy()
+    rows = rows[group_of[rows] != group_of[above]]
+    tops = pl.DataFrame(
+        {"row": rows, "group": group_of[rows], "retained_bytes": heap.kept(rows)}
+    ).join(sites.select("group", "allocated_by").unique(), "group")
     tops = (
         ordered(tops, "-retained_bytes", "row")
         .group_by("allocated_by", maintain_order=True)

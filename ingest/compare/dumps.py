@@ -285,9 +285,9 @@ def known_objects(tables: HeapTables) -> pl.DataFrame | None:
     """The reachable objects of a dump that have an identity.
 
     Columns: ``first`` and ``second``, which together identify an object; ``type`` and
-    ``path``, rows of their tables; and ``shallow_bytes``. If ids last, ``first`` is the
-    id, ``second`` a number for the type of the object, and ``text`` a digest of its
-    text, or 0.
+    ``path``, rows of their tables; and ``shallow_bytes``. Where ids last, or hash codes
+    are unique, ``first`` is one of these, ``second`` a number for the type of the
+    object, and ``text`` a digest of its text, or 0.
 
     Memory: 32 to 40 bytes an object.
 
@@ -318,7 +318,7 @@ def known_objects(tables: HeapTables) -> pl.DataFrame | None:
         )
     identity = identities(graph)
     if identity is not None:
-        if named(graph.runtime).lasting_ids is not None:
+        if named(graph.runtime).identified_by:
             columns["text"] = text_digests(graph.values, count)
         names = pl.Series([_number(name) for name in graph.type_names], dtype=pl.UInt64)
         found = pl.DataFrame({"first": identity[:count], **columns}).filter(

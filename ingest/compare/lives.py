@@ -1,10 +1,11 @@
 """Objects that were born or died between two dumps.
 
 .NET traces record the moves of collections, so the address at which a collection first
-recorded an object identifies it in all dumps of the trace. Dart dumps have identity
-hash codes of those objects whose code the program asked for. V8 numbers objects as it
-first sees them; another process, or the same one after its inspector was closed, gives
-these numbers to other objects.
+recorded an object identifies it in all dumps of the trace. Of objects of Ruby, address
+and generation do; those of Mono have numbers that follow their moves. Dart dumps have
+identity hash codes of those objects whose code the program asked for. V8 numbers
+objects as it first sees them; another process, or the same one after its inspector was
+closed, gives these numbers to other objects.
 """
 
 from __future__ import annotations
@@ -107,13 +108,13 @@ def why_unknown(first: ComparedDump, last: ComparedDump) -> str | None:
         return None
     return (
         f"Which objects of {first.name} are still in {last.name} is not known: nothing "
-        "shows that their ids are of one numbering. V8 numbers objects anew in another "
-        "process, and once an inspector has disconnected."
+        "shows that their ids are of one numbering. Each process numbers its objects "
+        "anew, and V8 also once an inspector has disconnected."
     )
 
 
 def _ids_last(*dumps: ComparedDump) -> bool:
-    return all(named(dump.runtime).lasting_ids is not None for dump in dumps)
+    return all(named(dump.runtime).identified_by for dump in dumps)
 
 
 def _are_of_one_process(before: pl.DataFrame, after: pl.DataFrame) -> bool:

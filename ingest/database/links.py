@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from ingest.database.claims import WINDOW_KEYS, beat, object_rows
 from ingest.progress import silent
 from ingest.tables.processes import (
-    BY_HISTORY,
-    BY_ID,
     Moment,
+    Shared,
     SharedIds,
     sample_step,
 )
@@ -49,12 +48,12 @@ class PossibleSibling(NamedTuple):
     Attributes:
         number: Its number.
         is_before: Whether it would be the earlier one of the two.
-        by: Columns that are equal for the same object.
+        shared: What identifies the objects that are in both.
     """
 
     number: int
     is_before: bool
-    by: tuple[str, ...]
+    shared: Shared
 
 
 class ReadyDump(NamedTuple):
@@ -161,9 +160,8 @@ def candidates(database: Database, number: int) -> set[PossibleSibling]:
     mine = next(one for one in moments if one.number == number)
     found = set()
     for other in moments:
-        if other.is_in_trace_with(mine) or other.may_share_ids_with(mine):
-            by = BY_HISTORY if other.is_in_trace_with(mine) else BY_ID
-            found.add(PossibleSibling(other.number, other.is_before(mine), by))
+        if (shared := other.shares_with(mine)) is not None:
+            found.add(PossibleSibling(other.number, other.is_before(mine), shared))
     return found
 
 
@@ -202,16 +200,17 @@ def link(
 
 def _is_of_process(database: Database, number: int, other: PossibleSibling) -> bool:
     """Whether objects with the same ids are the same objects."""
-    if other.by != BY_ID:
+    if other.shared.is_proved:
         return True
     newer, older = (number, other.number)[:: 1 if other.is_before else -1]
     first, total = newer << KEY_BITS, object_rows(database, newer)
     step = sample_step(total)
     found = SharedIds()
+    text = _EVIDENCE.replace("$by", other.shared.by[0])
     for begin in range(0, total, _SEEKS * step):
         last = min(begin + _SEEKS * step, total) - 1
         values = {"first": first + begin, "last": first + last, "step": step}
-        _, rows = database.read(_EVIDENCE, values | {"older": older})
+        _, rows = database.read(text, values | {"older": older})
         found += cast("tuple[int, ...]", rows[0])
     return found.is_of_one_numbering
 
@@ -220,7 +219,7 @@ _EVIDENCE = """
 UNWIND range($first, $last, $step) AS key
 MATCH (a:Object {key: key})-[:INSTANCE_OF]->(t:Type)
 WHERE a.passing_id IS NULL
-MATCH (b:Object {dump: $older, address: a.address})-[:INSTANCE_OF]->(u:Type)
+MATCH (b:Object {dump: $older, $by: a.$by})-[:INSTANCE_OF]->(u:Type)
 WITH t.name = u.name AS alike,
   CASE WHEN t.value_kind = 'string' AND u.value_kind = 'string'
     THEN a.value = b.value END AS equal
@@ -230,12 +229,13 @@ RETURN count(*), count(CASE WHEN alike THEN 1 END), count(equal),
 
 
 def _survivors(other: PossibleSibling) -> str:
-    same = " AND ".join(f"b.{name} = a.{name}" for name in other.by)
-    lasts = "AND a.passing_id IS NULL " if other.by == BY_ID else ""
+    by = other.shared.by
+    same = " AND ".join(f"b.{name} = a.{name}" for name in by)
+    lasts = "AND a.passing_id IS NULL " if len(by) == 1 else ""
     ends = "(b)-[:{}]->(a)" if other.is_before else "(a)-[:{}]->(b)"
     return (
         f"MATCH (a:{SURVIVED.label}) WHERE $first <= a.key < $last "
-        f"AND a.{other.by[0]} IS NOT NULL {lasts}"
+        f"AND a.{by[0]} IS NOT NULL {lasts}"
         f"MATCH (b:{SURVIVED.label}) WHERE b.dump = $other AND {same} "
         f"MERGE {ends.format(SURVIVED.name)}"
     )

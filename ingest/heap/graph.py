@@ -286,8 +286,8 @@ class HeapGraph:
         length: int64 (N + M,). Elements of a list or map, UTF-16 code units of a
             string; -1 for objects without a length.
         external: Memory outside the heap.
-        identity_hash: int64 (N + M,). Identity hash code: the same in two dumps of
-            one process, but not unique; 0 for none.
+        identity_hash: int64 (N + M,). Identity hash code: the same in all dumps of
+            one process; unique only if the runtime has ``unique_hashes``; 0 for none.
         generation: int8 (N + M,). 0, 1 or 2; 3 is the LOH, 4 the POH, -1 unknown.
         segment_index: int32 (N + M,). Row of ``segments``, or -1.
         segments: Segments of the heap, sorted by address; empty if not recorded.

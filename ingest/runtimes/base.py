@@ -125,6 +125,8 @@ class Runtime:
         has_finalizer_queue: Whether objects that wait for their finalizers have roots.
         lasting_ids: Tells which ids name the same object in all dumps of one process;
             ``None`` if no ids do.
+        unique_hashes: Whether identity hash codes are of one object each, as those are
+            that a reader makes, and higher in later dumps.
         module_prefix: Prefix of types that stand for the variables of a script or
             module, whose name follows; empty if there is none.
         mapped_prefix: Prefix of types by which the runtime maps its own files, which
@@ -200,9 +202,21 @@ class Runtime:
     weak: str = "weak references or weak roots"
     has_finalizer_queue: bool = False
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
+    unique_hashes: bool = False
     module_prefix: str = ""
     module_type: str = ""
     mapped_prefix: str = ""
+
+    @property
+    def identified_by(self) -> str:
+        """The column that alone identifies an object in all dumps of its process.
+
+        Returns:
+            The name of a column of the objects' table; empty if there is none.
+        """
+        if self.lasting_ids is not None:
+            return "address"
+        return "identity_hash" if self.unique_hashes else ""
 
     @cached_property
     def _rules(self) -> tuple[tuple[TypeClass, Callable[[str], object]], ...]:

@@ -105,17 +105,22 @@ class HeapColumns:
 
     @property
     def last_object_id(self) -> int | None:
-        """The highest lasting id; ``None`` if there is none, and if it is too high."""
+        """The highest id that lasts; ``None`` if none does, and if it is too high."""
         if self.passing_id is None:
             return None
-        last = int(self.graph.object_id.max(where=~self.passing_id, initial=0))
+        is_by_id = runtime_named(self.graph.runtime).identified_by == "address"
+        by = self.graph.object_id if is_by_id else self.graph.identity_hash
+        assert by is not None
+        last = int(by.max(where=~self.passing_id, initial=0))
         return last if 0 < last < 1 << 63 else None
 
     @cached_property
     def passing_id(self) -> Flags | None:
         """Bool (N + M,): ids of this dump only; ``None`` where no ids last."""
-        lasting = runtime_named(self.graph.runtime).lasting_ids
-        return None if lasting is None else ~lasting(self.graph.object_id)
+        runtime, hashes = runtime_named(self.graph.runtime), self.graph.identity_hash
+        if runtime.lasting_ids is not None:
+            return ~runtime.lasting_ids(self.graph.object_id)
+        return hashes == 0 if runtime.unique_hashes and hashes is not None else None
 
     @cached_property
     def captions(self) -> pl.Series:

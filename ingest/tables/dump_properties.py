@@ -121,8 +121,8 @@ DUMP_PROPERTIES = (
         "number of the garbage collection during which the dump was taken",
         lambda heap: heap.regions.dump_collection, absent=None),
     Column("last_object_id", INT64,
-        "highest id of its objects, where ids last as long as the process; in the "
-        "order of these its dumps were taken",
+        "highest id of its objects, or identity hash code, where these last as long "
+        "as the process; in the order of these its dumps were taken",
         lambda heap: heap.last_object_id, absent=None),
     Column("loaded_at", TIME, "when the load wrote the dump", absent=None),
     Column("loading_since", TIME, "when the load began"),

@@ -28,8 +28,6 @@ from ingest.tables.mapping import (
 )
 from ingest.tables.parquet import LIST_SEPARATOR, write_csv
 from ingest.tables.processes import (
-    BY_HISTORY,
-    BY_ID,
     Moment,
     SharedIds,
     sample_step,
@@ -206,7 +204,7 @@ class _FolderWriter:
             assert entry.table is not None
             number = row_column(entry)
             known = pl.col(by[0]).is_not_null()
-            if by == BY_ID:
+            if len(by) == 1:
                 known &= pl.col("passing_id").is_null()
             names = (number, *by, "passing_id")
             frame = _columns(self._dumps[at].tables, entry.table.name, *names)
@@ -276,14 +274,14 @@ class _FolderWriter:
         found: list[list[tuple[int, tuple[str, ...]]]] = [[] for _ in moments]
         for at, other in permutations(range(len(moments)), 2):
             mine, its = moments[at], moments[other]
-            if not its.is_before(mine):
-                continue
-            if its.is_in_trace_with(mine):
-                found[at].append((other, BY_HISTORY))
-            elif its.may_share_ids_with(mine) and _is_one_numbering(
-                self._dumps[other].tables, self._dumps[at].tables
+            shared = its.shares_with(mine) if its.is_before(mine) else None
+            if shared is not None and (
+                shared.is_proved
+                or _is_one_numbering(
+                    self._dumps[other].tables, self._dumps[at].tables, shared.by[0]
+                )
             ):
-                found[at].append((other, BY_ID))
+                found[at].append((other, shared.by))
         return found
 
     def _add(
@@ -364,21 +362,21 @@ def _moment(dump: DumpToImport) -> Moment:
     return Moment(**cast("dict[str, Any]", values))
 
 
-def _is_one_numbering(older: Tables, newer: Tables) -> bool:
-    """Whether objects with the same ids are the same objects."""
+def _is_one_numbering(older: Tables, newer: Tables, by: str) -> bool:
+    """Whether objects that are equal in a column are the same objects."""
 
     def told(tables: Tables, step: int) -> pl.LazyFrame:
         types = _columns(tables, "types", "type", "name", "value_kind")
-        objects = _columns(tables, "objects", "address", "type", "value", "passing_id")
+        objects = _columns(tables, "objects", by, "type", "value", "passing_id")
         some = objects.gather_every(step).filter(pl.col("passing_id").is_null())
         return some.join(types, on="type").select(
-            "address",
+            by,
             "name",
             text=pl.when(pl.col("value_kind") == "string").then("value"),
         )
 
     step = sample_step(newer.rows("objects"))
-    both = told(newer, step).join(told(older, 1), on="address", suffix="_then")
+    both = told(newer, step).join(told(older, 1), on=by, suffix="_then")
     equal = pl.col("text") == pl.col("text_then")
     counts = both.select(
         pl.len(),

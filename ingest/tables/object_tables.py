@@ -81,11 +81,11 @@ OBJECTS = Table(
         Column("external_name", TEXT, "kind of that memory, as the runtime names it",
             lambda heap: heap.external_name, absent=None),
         Column("passing_id", FLAG,
-            "true if its id is another one in each dump of its process, where those of "
-            "other objects last, else absent",
+            "true if nothing identifies it in other dumps of its process, but other "
+            "objects, else absent",
             lambda heap: heap.passing_id, absent=False),
         Column("identity_hash", INT64,
-            "the same in all dumps of one process; not unique",
+            "the same in all dumps of one process; in Ruby and Mono of one object only",
             lambda heap: heap.graph.identity_hash, absent=0),
         Column("generation", INT32,
             "0, 1 or 2; 3 for large objects, 4 for pinned ones",

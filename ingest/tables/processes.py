@@ -1,7 +1,9 @@
 """Which dumps are of one process, and which columns identify their objects.
 
 Dumps of one trace are of one process, and the moves of collections identify their
-objects. In other formats ids may last as long as the process, as those of V8 do, but
+objects: by the address at which a collection first recorded each, or by the number that
+the reader gave it when it was first seen. In other formats a column may identify an
+object as long as its process lives, an id in V8, address and generation in Ruby, but
 nothing in a file tells which process it is from: each process numbers its objects from
 1, and V8 numbers all anew once an inspector has disconnected. There the evidence
 decides, the same wherever it is asked for. Most ids that both dumps have must belong to
@@ -14,22 +16,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ingest.runtimes import named
+
 LEAST_OF_TYPES, _LEAST_OF_TEXTS = 0.9, 0.98
 """Shares of equal types and texts that dumps of one process exceed."""
 
 _SAMPLED = 50_000
 """About how many objects of the later dump are compared."""
 
-BY_HISTORY, BY_ID = ("known_at", "known_since_gc"), ("address",)
-"""Columns that are equal for the same object, in dumps of one trace and where ids last;
-the column with an index comes first."""
+_BY_HISTORY = "known_at", "known_since_gc"
 
 
 class SharedIds(NamedTuple):
     """What two dumps have in common.
 
     Attributes:
-        ids: Lasting ids that are in both, among those compared.
+        ids: Ids, or numbers, that are in both, among those compared.
         types: How many of them belong to objects of one type.
         texts: How many of them belong to texts in both.
         equal_texts: How many of those are equal.
@@ -58,6 +60,19 @@ def sample_step(object_count: int) -> int:
     return max(1, object_count // _SAMPLED)
 
 
+class Shared(NamedTuple):
+    """What identifies objects that two dumps have both.
+
+    Attributes:
+        by: Columns that are equal for the same object; the one with an index is first.
+            If it is one, objects that `passing_id` marks are in one dump only.
+        is_proved: Whether the dumps are of one process; else `SharedIds` decides.
+    """
+
+    by: tuple[str, ...]
+    is_proved: bool = True
+
+
 class Moment(NamedTuple):
     """When a dump was taken in the life of its process; absent is ``None``.
 
@@ -77,22 +92,22 @@ class Moment(NamedTuple):
     last_object_id: int | None
     number: int
 
-    def is_in_trace_with(self, other: Moment) -> bool:
-        """Whether two dumps are of one trace, but not of the same moment."""
-        return (
-            self.trace is not None
-            and self.trace == other.trace
-            and None not in (self.collection_number, other.collection_number)
-            and self.collection_number != other.collection_number
-        )
-
-    def may_share_ids_with(self, other: Moment) -> bool:
-        """Whether ids of two dumps may name the same objects."""
-        return (
-            None not in (self.last_object_id, other.last_object_id)
-            and self.runtime == other.runtime
-            and self.sha256 != other.sha256
-        )
+    def shares_with(self, other: Moment) -> Shared | None:
+        """What identifies objects that two dumps may have both; ``None`` if nothing."""
+        is_one_trace = self.trace is not None and self.trace == other.trace
+        collections = self.collection_number, other.collection_number
+        if is_one_trace and None not in collections:
+            return Shared(_BY_HISTORY) if len({*collections}) > 1 else None
+        by = named(self.runtime).identified_by
+        if (
+            not by
+            or None in (self.last_object_id, other.last_object_id)
+            or self.runtime != other.runtime
+        ):
+            return None
+        if is_one_trace:
+            return Shared((by,))
+        return Shared((by,), is_proved=False) if self.sha256 != other.sha256 else None
 
     def is_before(self, other: Moment) -> bool:
         """Whether this dump is earlier than another one of its process."""

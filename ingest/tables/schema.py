@@ -75,6 +75,7 @@ LABELS: tuple[Label, ...] = (
             ("dump", "segment"),
             ("dump", "collections_survived"),
             ("dump", "known_at"),
+            ("dump", "identity_hash"),
         ),
     ),
     Label("Root", "a garbage-collection root", ROOTS, indexes=(("dump",),)),

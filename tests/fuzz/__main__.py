@@ -70,6 +70,8 @@ class Fuzz:
             "NUMBA_BOUNDSCHECK": "1",
             # Stored code does not tell whether it checks bounds.
             "NUMBA_CACHE_DIR": str(TEST_CACHE / "kernels-fuzz"),
+            # Starting threads takes longer than what they would do.
+            **dict.fromkeys(("NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"),
         }
         worker = subprocess.Popen(
             [

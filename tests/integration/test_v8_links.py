@@ -1,4 +1,4 @@
-"""Snapshots of V8: objects of one process are linked by their ids, and of no other."""
+"""Objects of one process are linked by their ids, of V8 and of Ruby; no others are."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from ingest.database.connection import connect
 from ingest.server.embedded import target_of
 from tests.conftest import embedded_only
+from tests.dumps.ruby import RubyHeap
 from tests.dumps.v8 import V8Heap
 from tests.integration.content import content, rows
 
@@ -142,6 +143,46 @@ def test_in_any_order_and_beside_another_process(
     assert asked("died-between")["Request"][-1] == "one"
     ingest("load", files["two"])
     assert links(database) == true_links("one", "two", "three")
+
+
+def heap_of_ruby(things: dict[int, str]) -> bytes:
+    """The numbers are generations; three objects have one address after another."""
+    heap = RubyHeap().core()
+    names = {name: 0x8000 + 64 * n for n, name in enumerate({*things.values()})}
+    for name, ident in names.items():
+        heap.module(ident, name)
+    made = {0x10000 + 40 * {171: 161, 181: 161}.get(n, n): n for n in things}
+    texts = {0x20000 + 40 * n: n for n in TEXTS}
+    heap.root("vm", *names.values(), *made, *texts)
+    for ident, number in made.items():
+        site = {"file": "shop.rb", "line": 3, "generation": number}
+        heap.obj(ident, "OBJECT", names[things[number]], **site)
+    for ident, number in texts.items():
+        heap.text(ident, str(number), file="shop.rb", line=1, generation=number)
+    return heap.bytes()
+
+
+@pytest.mark.slow
+def test_objects_of_ruby_are_linked_by_address_and_generation(
+    empty_database: Database, on_server: Callable[..., Ran], tmp_path: Path
+) -> None:
+    paths = {name: tmp_path / f"{name}.jsonl" for name in (*MOMENTS, "elsewhere")}
+    for name, things in (*MOMENTS.items(), ("elsewhere", ELSEWHERE)):
+        paths[name].write_bytes(heap_of_ruby(things))
+
+    told = on_server("load", *map(str, (paths[one] for one in paths)))[1]
+
+    assert "of one process with one, two, by its ids: objects are linked" in told
+    assert "its objects are not looked for in other dumps: nothing shows" in told
+    assert continued(empty_database) == {
+        ("one", "two"), ("one", "three"), ("two", "three"),
+    }  # fmt: skip
+    assert {(a, b) for a, b, _ in links(empty_database)} == continued(empty_database)
+    words = ["query", "survivors-of-three", "--dump", "three", "--json"]
+    (found,) = json.loads(on_server(*words)[1])["rows"]
+    assert found["type"] == "Session"
+    assert (found["object_count"], found["allocated_count"]) == (2, 4)
+    assert (found["first"], found["second"]) == ("one", "two")
 
 
 @pytest.mark.slow

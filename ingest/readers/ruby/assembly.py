@@ -37,8 +37,8 @@ _ROOT_KINDS = {
 }
 """Any other one is of the runtime: ``end_proc``, ``trap``, ``symbols``."""
 
-_GENERATION_SHIFT = 47
-"""Above all bits of an address of user space."""
+_GENERATION_SHIFT = 44
+"""Above all bits of an address of user space, of which the last three are 0."""
 
 _NO_TRACE = (
     "Allocations were not traced, so that objects have no file and line, and nothing "
@@ -230,7 +230,7 @@ def _identities(ids: Ids, generation: Ints) -> Longs:
     found = generation.astype(np.int64)
     found += 1
     found <<= _GENERATION_SHIFT
-    found ^= ids.view(np.int64)
+    found ^= (ids >> np.uint64(3)).view(np.int64)
     found &= (1 << 63) - 1
     found[generation < 0] = 0
     return found
