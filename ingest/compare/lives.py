@@ -75,7 +75,7 @@ def lives(first: ComparedDump, last: ComparedDump) -> Lives | None:
     before, after = first.objects, last.objects
     if before is None or after is None or _process(first) != _process(last):
         return None
-    if not _are_of_one_process(before, after):
+    if _process(first) is None and not _are_of_one_process(before, after):
         return None
     # An object with a lasting id may change its type: a node of a page that was
     # detached, a plain object with one more property.

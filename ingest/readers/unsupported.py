@@ -69,11 +69,6 @@ _STARTS = (
         "that, and can export it as HPROF, which is read here.",
     ),
     (
-        b"\x01\x5a\x50\x4d",
-        "a log of the Mono profiler (.mlpd)",
-        "mprof-report reads it.",
-    ),
-    (
         b"memray\0",
         "a recording of memray (Python)",
         f"memray flamegraph FILE reads it. {_NO_OBJECTS} {_TAKE_PYTHON}",

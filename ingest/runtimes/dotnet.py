@@ -74,6 +74,7 @@ DOTNET = Runtime(
     name="dotnet",
     program="a .NET program",
     has_finalizer_queue=True,
+    unique_hashes=True,
     roots=(".NET Roots", "[[].NET Roots]", "[[]* Roots]", "Root"),
     # Arrays of numbers are values, so that a large buffer has a name.
     values=tuple(f"{prefix}{name}[[]*]" for name in _DOTNET_PRIMITIVES

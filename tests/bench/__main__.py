@@ -59,6 +59,7 @@ def of_all_sizes(*, largest: bool) -> None:
             tables.beside_igraph(HOME, objects, limits_for(objects), shape)
     for objects in java_peers.TIMES_ANALYZER:
         java_peers.one_size(objects)
+    tables.formats(HOME)
     if largest:
         tables.largest(HOME, LARGEST, limits_for(LARGEST))
     start_server()
@@ -82,6 +83,7 @@ def main() -> None:
     parser.add_argument("--queries", action="store_true", help="only queries")
     parser.add_argument("--limits", action="store_true", help="at each size, an hour")
     parser.add_argument("--largest", action="store_true", help="--limits, 100 million")
+    parser.add_argument("--formats", action="store_true", help="only other formats")
     parser.add_argument("--hard", action="store_true", help="on hard heaps instead")
     parser.add_argument("--no-store", action="store_true", help="without Neo4j")
     parser.add_argument("--no-bolt", action="store_true", help="only bulk loads")
@@ -91,6 +93,10 @@ def main() -> None:
     fresh_home()
     if chosen.hard:
         hard_queries()
+        return
+    if chosen.formats:
+        tables.formats(HOME)
+        summary()
         return
     if chosen.limits:
         of_all_sizes(largest=chosen.largest)

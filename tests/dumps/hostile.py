@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from tests.dumps import mlpd
 from tests.dumps.clrprofiler import Log
 from tests.dumps.dartheap import DartHeap, text, uleb
 from tests.dumps.gcdump import GcDump, i32, i64, number
@@ -420,6 +421,46 @@ def perfetto_mapping(size: int) -> bytes:
     return _graph() + trace(mapping("", names))
 
 
+def mlpd_objects(size: int) -> bytes:
+    """A log of one object, again and again."""
+    shot = mlpd.Buffer().begin()
+    one = mlpd.Buffer().obj(mlpd.HEAP, mlpd.CLASS, 8).events
+    shot.events += one * (size // len(one))
+    return mlpd.log(shot)
+
+
+def mlpd_references(size: int) -> bytes:
+    """A log of one object that refers to itself, again and again."""
+    held = [(at, mlpd.HEAP) for at in range(size // 8)]
+    return mlpd.log(mlpd.Buffer().begin().obj(mlpd.HEAP, mlpd.CLASS, 8, *held).end())
+
+
+def mlpd_moves(size: int) -> bytes:
+    """A log of moves of one object around two heapshots."""
+    one = mlpd.Buffer().begin().obj(mlpd.HEAP, mlpd.CLASS, 8).end()
+    moved = [(mlpd.HEAP + 8 * at, mlpd.HEAP + 8 * at + 8) for at in range(size // 8)]
+    two = mlpd.Buffer(began_ns=9000).moves(*moved).begin()
+    return mlpd.log(one, two.obj(mlpd.HEAP, mlpd.CLASS, 8).end())
+
+
+def mlpd_heapshots(size: int) -> bytes:
+    """A log of heapshots with an object each."""
+    shots = mlpd.Buffer()
+    one = mlpd.Buffer().begin().obj(mlpd.HEAP, mlpd.CLASS, 8).events
+    shots.events += one * min(size // len(one), 60_000)
+    return mlpd.log(shots)
+
+
+def mlpd_regions(size: int) -> bytes:
+    """A log of regions that come and go, of roots in them, and of classes."""
+    shot = mlpd.Buffer()
+    for at in range(size // 60):
+        shot.region(mlpd.STATICS + at, 9, 3, mlpd.CLASS + at).no_region(mlpd.STATICS)
+        shot.cls(mlpd.CLASS + at, f"A{at}")
+    shot.begin().roots(*((mlpd.STATICS + at, mlpd.HEAP) for at in range(size // 60)))
+    return mlpd.log(shot.obj(mlpd.HEAP, mlpd.CLASS, 8).end())
+
+
 HOSTILE: dict[str, Callable[[int], bytes]] = {
     f"{made.__name__.replace('_', '-')}": made
     for made in (
@@ -432,7 +473,8 @@ HOSTILE: dict[str, Callable[[int], bytes]] = {
         hprof_chains, hprof_segments, hprof_small_segments, hprof_spaces, gclog_dumps,
         perfetto_objects, perfetto_references, perfetto_roots, perfetto_types,
         perfetto_chains, perfetto_names, perfetto_dumps, perfetto_packets,
-        perfetto_mapping,
+        perfetto_mapping, mlpd_objects, mlpd_references, mlpd_moves, mlpd_heapshots,
+        mlpd_regions,
     )
 }  # fmt: skip
 """By name: each makes a file of about so many bytes."""

@@ -16,6 +16,7 @@ from tests.dumps import (
     hostile,
     hprof,
     hrpy,
+    mlpd,
     nettrace,
     perfetto,
     pyheap,
@@ -124,6 +125,11 @@ def _perfetto() -> list[bytes]:
     return [perfetto.example(), plain, perfetto.large_trace(60, 150)]
 
 
+def _mlpd() -> list[bytes]:
+    forms = [mlpd.log(*mlpd.shop(form, 4), version=form) for form in (17, 15, 14)]
+    return [*forms, mlpd.large_log(60, 150)]
+
+
 def _example(package: str) -> Callable[[], list[bytes]]:
     """What ``example`` of the writer of a format makes."""
     return lambda: [import_module(f"tests.dumps.{package}").example()]
@@ -141,6 +147,7 @@ _SEVERAL: dict[str, Callable[[], list[bytes]]] = {
     "pyheap": _pyheap,
     "v8": _v8,
     "perfetto": _perfetto,
+    "mlpd": _mlpd,
 }
 """Of formats with more than one example."""
 

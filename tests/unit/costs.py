@@ -30,6 +30,7 @@ from tests.dumps.dartheap import DartHeap
 from tests.dumps.gcdump import large_dump
 from tests.dumps.hprof import large_dump as large_hprof
 from tests.dumps.hrpy import large_dump as large_hrpy
+from tests.dumps.mlpd import large_log as large_mlpd
 from tests.dumps.nettrace import large_trace
 from tests.dumps.perfetto import large_trace as large_perfetto
 from tests.dumps.pyheap import large_dump as large_pyheap
@@ -126,6 +127,7 @@ WRITERS: dict[str, Callable[[int, int], bytes]] = {
     "pyheap": large_pyheap,
     "ruby": large_ruby,
     "perfetto": large_perfetto,
+    "mlpd": large_mlpd,
 }
 """A dump of so many objects and references, by the package that reads it."""
 

@@ -19,6 +19,7 @@ READING = {
     "pyheap": Cost(48.9, 38.0),
     "ruby": Cost(65.8, 16.0),
     "perfetto": Cost(32.5, 12.1),
+    "mlpd": Cost(26.3, 14.0),
 }
 """Of each format; measured, and below `MOST`. A gcdump is held while it is decoded:
 its file is in these, with as many bytes as the test's writer takes for a number."""
@@ -26,14 +27,14 @@ its file is in these, with as many bytes as the test's writer takes for a number
 MOST = Cost(44.0, 13.0)
 MOST_OF = {
     "hprof": Cost(34.0, 13.5), "v8": Cost(67.0, 13.0), "hrpy": Cost(74.0, 29.0),
-    "pyheap": Cost(51.0, 39.0), "ruby": Cost(68.0, 17.0),
+    "pyheap": Cost(51.0, 39.0), "ruby": Cost(68.0, 17.0), "mlpd": Cost(44.0, 14.5),
 }  # fmt: skip
 """HPROF: references have ids of 8 bytes, a field and a kind; objects have a length.
 V8: objects have ids of 8 bytes beside their row, a name, a kind, a length; the strings
 are there until all is named. CPython: objects have a reference count besides, and
 references the rows that they lead to; those of PyHeap without a name also the rows of
 what refers, from which they get one. Ruby: objects have a line, a length, a site, a
-generation and an identity."""
+generation and an identity. Mono: references have ids of 8 bytes and an offset."""
 
 FROZEN = {
     "distances": Cost(12.0, 0.0),

@@ -13,7 +13,6 @@ import pytest
 from ingest.errors import UnknownFormat
 from ingest.readers import FORMATS, format_of, open_source
 from ingest.readers.unsupported import recognised
-from tests.samples import MISSING, SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +50,6 @@ def elf(kind: int, order: str) -> bytes:
 
 HEADS = {
     "an IBM or OpenJ9 Java heap dump (PHD)": b"\0\x12portable heap dump\0\0\0\6",
-    "a log of the Mono profiler (.mlpd)": struct.pack("<IB", 0x4D505A01, 3),
     "a recording of memray (Python)": b"memray\0\x0b\0",
     "a snapshot of tracemalloc (Python)": snapshot(),
     "a Python heap dump (meliae)": b'{"address": 14, "type": "str", "size": 50',
@@ -124,17 +122,3 @@ def test_what_reads_it_and_how_to_get_a_dump_is_said(name: str, step: str) -> No
 )
 def test_other_files_are_not_named(head: bytes) -> None:
     assert recognised(head) is None
-
-
-REAL = {"mlpd/farm-heapshot-mono68.mlpd": "a log of the Mono profiler"}
-
-
-@pytest.mark.parametrize(("sample", "name"), REAL.items())
-def test_real_dumps_are_named(sample: str, name: str) -> None:
-    if not (SAMPLES / sample).exists():
-        pytest.skip(MISSING)
-    with (
-        open_source(str(SAMPLES / sample)) as source,
-        pytest.raises(UnknownFormat, match=f": {name}"),
-    ):
-        format_of(source)
