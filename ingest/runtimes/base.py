@@ -93,6 +93,9 @@ class Runtime:
             are written for several; see `ingest.runtimes.of_types`.
         roots: Globs of pseudo objects that stand for roots.
         metadata: Globs of the virtual machine's data about the program.
+        of_loaders: Types whose objects are such data too, unless there are many more
+            of them than of another type: open archives, and those of class loaders.
+        fixed: Globs of collections that cannot grow once they are made.
         values: Globs of values that would otherwise be containers, such as large arrays
             of numbers.
         containers: Globs of types that only lead to other objects.
@@ -170,6 +173,8 @@ class Runtime:
     signs: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+    of_loaders: Mapping[str, str] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
     library: tuple[str, ...] = ()
@@ -237,6 +242,11 @@ class Runtime:
     def is_bounded(self) -> Callable[[str], object]:
         """Whether a type is a cache that drops entries when it is full."""
         return _any((*_BOUNDED, *self.bounded))
+
+    @cached_property
+    def is_fixed(self) -> Callable[[str], object]:
+        """Whether a type is a collection that cannot grow."""
+        return _any(self.fixed)
 
     @cached_property
     def is_limited(self) -> Callable[[str], object]:

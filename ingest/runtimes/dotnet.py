@@ -102,6 +102,7 @@ DOTNET = Runtime(
         "UNKNOWN 0x*",
     ),
     delegate_types=_delegate_types,
+    fixed=("System.Collections.Frozen.*",),
     bounded=(
         "Microsoft.Extensions.Caching.Memory.MemoryCache",
         "System.Runtime.Caching.MemoryCache",

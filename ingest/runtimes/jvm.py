@@ -17,6 +17,12 @@ JVM = Runtime(
         "jdk.internal.reflect.*", "sun.reflect.*", "dalvik.system.*",
         "java.lang.DexCache", "java.lang.ref.Finalizer$*",
     ),
+    # The directories of open archives: most programs open none but their class path.
+    of_loaders={
+        "java.util.zip.ZipFile$Source": "jdk.internal.loader.URLClassPath$JarLoader",
+    },
+    fixed=("java.util.ImmutableCollections$*", "com.google.common.collect.Immutable*",
+        "com.google.common.collect.Regular*"),
     # Arrays of numbers are values, so that a large buffer has a name.
     values=tuple(
         f"{name}[[]]"
@@ -41,6 +47,7 @@ JVM = Runtime(
         "scala.collection.*", "scala.Some", "scala.Tuple*",
         "android.util.*Array*", "android.util.*Map*", "androidx.collection.*",
         "com.google.common.collect.*", "it.unimi.dsi.fastutil.*",
+        "com.google.common.cache.LocalCache*", "com.github.benmanes.caffeine.cache.*",
     ),
     library=(
         "java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "kotlin.*", "kotlinx.*",
@@ -50,11 +57,14 @@ JVM = Runtime(
     missing="such as archived classes of HotSpot that the program has not used",
     bounded=(
         # Generated classes of Caffeine are named by their features, such as a maximum
-        # of size or weight; those of Guava by what their entries record for it.
-        "com.github.benmanes.caffeine.cache.[SW][SI]*M[SW]*",
-        "com.google.common.cache.LocalCache$*Access*Entry", "org.ehcache.*",
+        # of size or weight.
+        "com.github.benmanes.caffeine.cache.[SW][SI]*M[SW]*", "org.ehcache.*",
     ),
     extended_map="java.util.LinkedHashMap",
+    patterns={
+        "timer": r"DelegatedScheduled|ScheduledThreadPool",
+        "map": r"Map(N|\d|\$|$)|ImmutableCollections\$Set",
+    },
     limited_keys=("java.lang.Class", "java.util.Locale", "java.lang.reflect.Method",
         "java.util.TimeZone", "sun.util.calendar.ZoneInfo"),
     holders={

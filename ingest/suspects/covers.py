@@ -46,6 +46,7 @@ WIDE = 64
 """Objects that are looked at for one cover: what has more is shared by many."""
 
 MOST_LEVELS = 32
+_LONGEST_CHAIN = 8
 MAX_STEPS = 20_000
 
 
@@ -260,7 +261,10 @@ class Covers:
                         found.append(edge._replace(below=below))
                     elif edge.source not in seen:
                         seen.add(edge.source)
-                        following.append((edge.source, (edge.source, *below)))
+                        up = self._container_of(edge.source)
+                        if up[0] not in seen or len(up) == 1:
+                            seen.add(up[0])
+                            following.append((up[0], (*up, *below)))
             if found is None or len(seen) > WIDE or len(found) > WIDE:
                 found = None
             todo = following
@@ -271,6 +275,21 @@ class Covers:
         if inside is None:
             self._covers[key] = found
         return found
+
+    def _container_of(self, entry: int) -> tuple[int, ...]:
+        """The collection that alone has an entry, and what is between; else the entry.
+
+        Entries refer to one another: all paths to them lead through the collection.
+        """
+        above, types = int(self._metrics.dominator[entry]), self._graph.type_name
+        if above < 0 or self._class_of(above) != TypeClass.CONTAINER:
+            return (entry,)
+        if not is_inside_collection(normalised_type(types(entry))):
+            return (entry,)
+        path = [entry]
+        while path[0] != above and len(path) < _LONGEST_CHAIN:
+            path.insert(0, int(self._metrics.path_parent[path[0]]))
+        return tuple(path) if path[0] == above else (above, entry)
 
     def _words_of(self, edges: Sequence[Edge]) -> dict[str, list[Edge]]:
         # Of threads with numbers, and frames of one thread, the role is named.

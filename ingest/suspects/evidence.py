@@ -9,6 +9,7 @@ held is the idea of LeakCanary.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,6 +35,12 @@ _SAMPLE = 1000
 _ENTRIES = 20
 _OF_ENTRY = 8
 """References of an entry of a map, at most."""
+
+_SPARSE, _WORD = 16, 8
+"""An array with fewer references than this part of its slots is nearly empty."""
+
+_LIMIT = re.compile(r"(max\w+) (\d+)")
+"""The value of a cache that has a bound."""
 
 _KEYS = ("key", "_key", "referent")
 """Fields in which entries of maps have their keys."""
@@ -86,6 +93,8 @@ def evidence(
     word, ended = _ended(graph, members)
     if ended:
         signs.append(ended)
+    if slots := unused_slots(graph, members):
+        signs.append(slots)
     if unused := _unused(graph, members):
         signs.append(unused)
     if _most(metrics, members, RefKind.SOFT):
@@ -102,7 +111,7 @@ def evidence(
         doubts.append("A history of finished work is held on purpose.")
     if pattern in _PATTERNS:
         signs.append(_PATTERNS[pattern])
-    if bounded := _bounded(graph, holder):
+    if bounded := _bounded(graph, holder) or _fixed(graph, holder):
         doubts.append(bounded)
     if few := _few_keys(graph, metrics, members):
         doubts.append(few)
@@ -147,6 +156,24 @@ def _ended(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:
         return word, f"It is {word}, as its own field says, and still held."
     which = "All" if count == len(sample) else f"{count / len(sample):.0%}"
     return word, f"{which} of them are {word}, as their own field says, and still held."
+
+
+def unused_slots(graph: HeapGraph, members: NDArray[np.int32]) -> str:
+    """A sentence if the only object is an array which is nearly empty."""
+    at = int(members[0])
+    if len(members) > 1 or not graph.type_name(at).endswith("[]"):
+        return ""
+    used, size = int(np.diff(graph.ref_start[at : at + 2])[0]), graph.shallow_bytes
+    if not used or _SPARSE * 8 * used > size[at]:
+        return ""
+    # Where some array has more references than slots of 8 bytes, they have 4.
+    kinds = [name.endswith("[]") for name in graph.type_names]
+    rows = np.flatnonzero(np.array([*kinds, False])[graph.type_index])
+    counts = np.diff(graph.ref_start)[rows[rows < graph.object_count]]
+    is_narrow = bool((8 * counts > size[rows[: len(counts)]]).any())
+    slots = int(size[at] - 2 * _WORD) // (_WORD // 2 if is_narrow else _WORD)
+    verb = "is" if used == 1 else "are"
+    return f"Only {used:,} of its {slots:,} slots {verb} used."
 
 
 def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
@@ -210,6 +237,17 @@ def _bounded(graph: HeapGraph, holder: Holder) -> str:
             f"{graph.captions.of(name)} drops entries when it is full, so this may be "
             "its normal size."
         )
+    values = (
+        []
+        if graph.values is None
+        else graph.values.pick(np.array(holder.path[:-1], np.int32))
+    )
+    for name, value in zip(names, values, strict=False):
+        if limit := _LIMIT.fullmatch(value or ""):
+            return (
+                f"{graph.captions.of(name)} drops entries beyond its {limit[1]} of "
+                f"{int(limit[2]):,}, so this may be its normal size."
+            )
     extended = runtime.extended_map
     above = ""
     for name in names:
@@ -224,6 +262,17 @@ def _bounded(graph: HeapGraph, holder: Holder) -> str:
         if not name.endswith("[]"):
             above = name
     return ""
+
+
+def _fixed(graph: HeapGraph, holder: Holder) -> str:
+    """A sentence if the objects are right in a collection that cannot grow."""
+    is_fixed = named(graph.runtime).is_fixed
+    names = [graph.type_name(index) for index in holder.between]
+    inner = [name for name in names[1:] if not name.endswith("[]")]
+    if not names or not all(map(is_fixed, (names[0], *inner))):
+        return ""
+    name = graph.captions.of(names[0])
+    return f"{name} cannot grow, so this may be what the program needs."
 
 
 def _few_keys(

@@ -21,8 +21,9 @@ from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind
 from ingest.runtimes import TypeClass
+from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
-from ingest.suspects.evidence import Evidence, evidence, finalizer
+from ingest.suspects.evidence import Evidence, evidence, finalizer, unused_slots
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.ownership import statics_of_program, with_types_by_name
 from ingest.suspects.piles import Held, Pile, PileSearch
@@ -314,13 +315,13 @@ class _Search:
             rows = rows[metrics.root_distance[rows] >= 0]
             if metrics.strength is not None:
                 rows = rows[metrics.strength[rows] < RefKind.WEAK]
+            rows = rows[~_has_bit(self._search.metadata, rows)]
             if not len(rows):
                 continue
             # What a suspect frees is a part of it.
-            if len(self._taken):
-                bits = self._taken[rows >> 3] >> (7 - (rows & 7)).astype(np.uint8) & 1
-                if 2 * int(bits.sum()) > len(rows):
-                    continue
+            is_taken = len(self._taken) and _has_bit(self._taken, rows)
+            if 2 * np.count_nonzero(is_taken) > len(rows):
+                continue
             rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
             pile = Pile(kind, len(rows), int(sizes[kind]), rows, -1, ROOT)
             one = self._told(self._search.held(pile, _LOOKED_AT))
@@ -360,6 +361,7 @@ class _Search:
             is_group=is_group,
             companions=self._companions(held),
             waits_for=finalizer(graph) if pile.waits else None,
+            is_sparse=bool(unused_slots(graph, pile.members)),
         )
         found = evidence(graph, metrics, holder, pile.members, words.pattern)
         return _Told(held, words, found, np.packbits(cut.lost))
@@ -369,12 +371,15 @@ class _Search:
         return 0 if self._outside is None else int(self._outside[lost].sum())
 
     def _companions(self, held: Held) -> str:
-        """The objects that are freed with a pile, if they are more than the pile."""
+        """The objects that are freed with a pile, if they are more than the pile.
+
+        Also those inside of it that have most of its bytes as their own.
+        """
         graph, metrics, pile = self._graph, self._metrics, held.pile
         own = int(metrics.retained_bytes[pile.members].sum())
-        if 2 * own >= held.cut.freed_bytes:
-            return ""
         rows = np.flatnonzero(held.cut.lost)
+        if 2 * own >= held.cut.freed_bytes:
+            return self._inside(pile, rows, held.cut.freed_bytes)
         kinds = graph.type_index[rows]
         classes = np.append(self._search.classes, np.uint8(TypeClass.METADATA))
         is_value = classes[kinds] <= TypeClass.LIBRARY
@@ -385,6 +390,30 @@ class _Search:
         if sizes[kind] <= own:
             return ""
         count = int(np.count_nonzero(kinds == kind))
+        return f"{count:,} {printable(graph.captions.of(graph.type_names[kind]))}"
+
+    def _inside(self, pile: Pile, rows: NDArray[np.int64], freed_bytes: int) -> str:
+        """The objects of another type of the program that own most freed bytes."""
+        graph = self._graph
+        is_own = np.append(self._search.classes == TypeClass.PROGRAM, np.False_)
+        if not is_own[pile.type_index]:
+            return ""
+        owner = rows.copy()
+        for _ in range(MOST_LEVELS):
+            above = self._metrics.dominator[owner]
+            climbs = ~is_own[graph.type_index[owner]] & (above >= 0)
+            if not climbs.any():
+                break
+            owner[climbs] = above[climbs]
+        types = len(graph.type_names)
+        kinds = graph.type_index[owner]
+        of_type = kinds >= 0
+        sizes = sum_by(kinds[of_type], graph.shallow_bytes[rows[of_type]], types)
+        kind = int(np.argmax(sizes))
+        is_of_program = bool(is_own[kind]) and kind != pile.type_index
+        if not is_of_program or 2 * int(sizes[kind]) < freed_bytes:
+            return ""
+        count = int(np.count_nonzero(graph.type_index[rows] == kind))
         return f"{count:,} {printable(graph.captions.of(graph.type_names[kind]))}"
 
     def _suspect(self, found: _Told) -> Suspect:
@@ -425,6 +454,11 @@ class _Search:
                 type_name=words.type_name,
             ),
         )
+
+
+def _has_bit(bits: NDArray[np.uint8], rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Bool: which objects have their bit set, as `numpy.packbits` orders bits."""
+    return (bits[rows >> 3] >> (7 - (rows & 7)).astype(np.uint8) & 1) > 0
 
 
 def _told_apart(holder: Holder) -> str | None:

@@ -56,7 +56,7 @@ SHORT_RUN = 20
 RUN_SHARE = 0.1
 """Share of a list's or tree's objects of the program that have its own type."""
 
-_MUCH_MORE = 3
+_MUCH_MORE, _MANY_MORE, _FEWEST_PARTS = 3, 2, 4
 
 _MAX_SEARCHES = 200
 
@@ -191,9 +191,8 @@ def _mark_owned(
     for row in range(first, end):
         is_there = container < 0 or entry[row] in (container, -1 - container)
         if is_there:
-            for one in owners:
-                if owner[row] == one:
-                    is_owned[row] = True
+            at = np.searchsorted(owners, owner[row])
+            is_owned[row] = at < len(owners) and owners[at] == owner[row]
 
 
 def _owned(
@@ -205,7 +204,7 @@ def _owned(
 
     Args:
         level: Owners of objects.
-        owners: The objects.
+        owners: The objects, in any order.
         container: The only entry whose objects are wanted; ``None`` for all.
 
     Returns:
@@ -213,7 +212,7 @@ def _owned(
     """
     is_owned = np.zeros(len(level.owner), np.bool_)
     of, only = np.array(owners, np.int32), -1 if container is None else container
-    columns = level.owner, level.entry, of, only, is_owned
+    columns = level.owner, level.entry, np.sort(of), only, is_owned
     in_ranges(lambda *rows: _mark_owned(*columns, *rows), 0, len(is_owned))
     rows = rows_where(is_owned)
     del is_owned
@@ -252,6 +251,10 @@ def _classes(
     """uint8 (T,): the `TypeClass` of each type, as its name and its objects tell it."""
     runtime = named(graph.runtime)
     classes = runtime.type_classes(graph.type_names, own)
+    count = dict(zip(graph.type_names, metrics.instance_count.tolist(), strict=True))
+    for name, loaders in runtime.of_loaders.items():
+        if 0 < count.get(name, 0) <= _MANY_MORE * (1 + count.get(loaders, 0)):
+            classes[graph.type_names.index(name)] = TypeClass.METADATA
     if not own:
         classes[_of_library_scripts(graph, classes)] = TypeClass.LIBRARY
     if runtime.delegate_types is not None:
@@ -275,6 +278,7 @@ class PileSearch:
         graph, metrics: The heap and its metrics.
         classes: uint8 (T,). The `TypeClass` of each type.
         program: Owners of objects that are of the program's types.
+        metadata: uint8. Bits of the objects that are the runtime's metadata.
         metadata_bytes: Reachable bytes of the runtime's metadata.
         base: Reachable bytes without metadata, at least 1.
         least: Bytes of the smallest pile.
@@ -297,6 +301,7 @@ class PileSearch:
         self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
         self.least = max(int(PILE_SHARE * self.base), 1)
+        self.metadata = np.packbits(self.program.is_metadata)
         self._searches = 0
 
     def held(self, pile: Pile, most: int = SAMPLE) -> Held | None:
@@ -528,7 +533,8 @@ class PileSearch:
         largest = int(pile.members[0])
         retained = int(self.metrics.retained_bytes[largest])
         if pile.is_many and retained < MOST * pile.retained_bytes:
-            yield pile
+            inner = self._in_parts(level, owning, pile)
+            yield from inner or [pile]
             return
         owners = [largest]
         if pile.object_count > len(pile.members):
@@ -544,6 +550,24 @@ class PileSearch:
             yield from below
         elif 2 * self.graph.shallow_bytes[largest] >= retained:
             yield pile
+
+    def _in_parts(self, level: Ownership, owning: TypeClass, pile: Pile) -> list[Pile]:
+        """Piles below all objects of a pile, if these are the parts of a table.
+
+        Such as the buckets of a table of timers: an array of their type, as long as a
+        power of two, and full.
+        """
+        graph, array, count = self.graph, pile.entry, len(pile.members)
+        if owning is not TypeClass.PROGRAM or array < 0 or count & (count - 1):
+            return []
+        name = f"{graph.type_names[pile.type_index]}[]"
+        begin, end = graph.ref_start[array : array + 2].tolist()
+        is_full = end - begin == count >= _FEWEST_PARTS
+        if not is_full or graph.type_name(array) != name:
+            return []
+        below = list(self._piles_of(level, owning, pile.members.tolist()))
+        found = sum(inner.compared_bytes for inner in below)
+        return below if 2 * found >= pile.retained_bytes else []
 
     def _values(
         self, level: Ownership, container: int, owners: list[int]

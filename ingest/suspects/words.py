@@ -25,7 +25,7 @@ _PATTERNS = {
     "timer": r"Timer",
     "registrations": r"^CallbackPartition|CancellationTokenSource\+CallbackNode"
         r"|CancellationTokenSource\+Registrations",
-    "event handlers": r"EventHandler|Delegate|Handler(`|$)|Callback(`|$)"
+    "event handlers": r"EventHandler|Delegate(?!d)|Handler(`|$)|Callback(`|$)"
         r"|StreamSubscription",
     "cache": r"Cach|Memo(?!r)",
     "queue": r"Queue|Channel",
@@ -113,6 +113,7 @@ class Words:
         is_group: Whether many places of one role hold them, each its own.
         companions: What is freed with them and is more than they are, in words.
         link: The fields by which one of a list holds the next one; empty if unknown.
+        is_sparse: Whether they are an array that is nearly empty.
         waits_for: The finalizer in words if they wait for it, else ``None``.
     """
 
@@ -134,6 +135,7 @@ class Words:
     waits_for: str | None = None
     link: str = ""
     outside_bytes: int = 0
+    is_sparse: bool = False
 
     @cached_property
     def pattern(self) -> str:
@@ -234,7 +236,11 @@ class Words:
                 f"To free {what}, find in the program what holds {what}: the file does "
                 "not tell."
             )
-        if self.pattern in _COLLECTIONS:
+        if self.is_sparse:
+            how = (
+                f"make it smaller, or clear {self.cut}: removing entries frees nothing"
+            )
+        elif self.pattern in _COLLECTIONS:
             how = f"{_COLLECTIONS[self.pattern]} at {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
             how = f"remove the reference {self.cut}"

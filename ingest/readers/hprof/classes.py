@@ -25,6 +25,7 @@ from ingest.readers.hprof.records import (
     FIRST_PRIMITIVE,
     FLOAT4,
     FLOAT8,
+    LIMIT,
     PRIMITIVES,
     SIGNED,
     SIGNED_1,
@@ -77,6 +78,7 @@ _VALUES = {
     "java.nio.DirectByteBuffer": (DIRECT_BUFFER, ("cleaner", "", "capacity")),
     "android.graphics.Bitmap": (BITMAP, ("mBuffer", "", "mWidth", "mHeight")),
     "android.app.Activity": (DESTROYED, ("mDestroyed",)),
+    "com.google.common.cache.LocalCache": (LIMIT, ("maxWeight",)),
 }
 """Classes whose instances have a value, and the fields with that value."""
 

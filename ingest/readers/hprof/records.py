@@ -39,8 +39,8 @@ ARRAY_ID, NEEDED_CLASS = range(2)
 
 (
     NOTHING, TEXT, SIGNED, SIGNED_4, SIGNED_2, SIGNED_1, CHAR, BOOL, FLOAT4, FLOAT8,
-    THREAD, DIRECT_BUFFER, BITMAP, DESTROYED, VIEWED_BUFFER,
-) = range(15)  # fmt: skip
+    THREAD, DIRECT_BUFFER, BITMAP, DESTROYED, VIEWED_BUFFER, LIMIT,
+) = range(16)  # fmt: skip
 """What the scan takes from instances of a class besides their references. A
 `VIEWED_BUFFER` says whether it is a view, a `DIRECT_BUFFER` only what frees it."""
 
@@ -241,7 +241,7 @@ def _special(
 ) -> None:
     """Store the value of the instance with fields at ``body``, or where it is."""
     width = id_size
-    if kind in (SIGNED, FLOAT8):
+    if kind in (SIGNED, FLOAT8, LIMIT):
         width = 8
     elif kind in (FLOAT4, SIGNED_4):
         width = 4

@@ -23,6 +23,7 @@ from ingest.readers.hprof.records import (
     DIRECT_BUFFER,
     FLOAT4,
     FLOAT8,
+    LIMIT,
     SIGNED,
     SIGNED_1,
     SIGNED_2,
@@ -459,7 +460,7 @@ class ValueBuilder:
         return names
 
     def add_states(self, end_words: Mapping[int, str]) -> None:
-        """Add, as names, sizes of bitmaps, and words for objects whose work is done.
+        """Add names: sizes of bitmaps, bounds of caches, words for ended objects.
 
         Args:
             end_words: These words, by class.
@@ -470,6 +471,11 @@ class ValueBuilder:
         self.add_names(
             found.row[at], (f"{width} x {height}" for width, height in sides)
         )
+        at = np.flatnonzero(found.kind == LIMIT)
+        limits = found.bits[at].astype(np.int64)
+        is_set = limits >= 0
+        names = (f"maxWeight {limit}" for limit in limits[is_set].tolist())
+        self.add_names(found.row[at[is_set]], names)
         words = map(end_words.__getitem__, self._ended_class.tolist())
         self.add_names(self._ended, words)
 

@@ -1,0 +1,231 @@
+"""First sentences for shapes of Java programs that public reports tell of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.suspects.find import find_suspects
+from tests.dumps.hprof import BYTE, LONG, OBJECT, SYSTEM_CLASS, jdk
+from tests.unit.suspects.test_evidence import graph_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.suspects.find import Findings
+
+_OBJECT = "java/lang/Object"
+_MAP, _NODE = "java/util/HashMap", "java/util/HashMap$Node"
+
+
+class Program:
+    """A Java program that is written as a dump; classes are made as they are named."""
+
+    def __init__(self) -> None:
+        self.dump = jdk()
+        self._class, self._object = 0x4000, 0x100000
+
+    def cls(self, name: str, *fields: str, above: str = _OBJECT, **statics: int) -> int:
+        self._class += 16
+        of_class = {field: (OBJECT, at) for field, at in statics.items()}
+        declared = dict.fromkeys(fields, OBJECT)
+        return self.dump.cls(name, self._class, above, declared, of_class)
+
+    def _next(self) -> int:
+        self._object += 0x20000
+        return self._object
+
+    def make(self, name: str, /, **fields: int) -> int:
+        return self.dump.obj(self._next(), name, **fields)
+
+    def array(self, name: str, items: list[int]) -> int:
+        return self.dump.array(self._next(), name, items)
+
+    def data(self, size: int) -> int:
+        return self.dump.numbers(self._next(), BYTE, bytes(size))
+
+    def map_of(self, values: list[int], name: str = _MAP, node: str = _NODE) -> int:
+        nodes = [self.make(node, value=value) for value in values]
+        return self.make(name, table=self.array("[Ljava/util/HashMap$Node;", nodes))
+
+    def found(self, folder: Path) -> Findings:
+        graph = graph_of(self.dump, folder)
+        return find_suspects(graph, analyse(graph))
+
+
+def with_archives(opened: int, of_loader: int) -> Program:
+    """So many open archives, some of which are those of the class path."""
+    shop = Program()
+    shop.cls("java/util/zip/ZipFile$Source", "cen")
+    shop.cls("jdk/internal/loader/URLClassPath$JarLoader", "jar")
+    shop.cls("[Ljdk/internal/loader/URLClassPath$JarLoader;")
+    cens = [shop.data(60_000) for _ in range(opened)]
+    sources = [shop.make("java/util/zip/ZipFile$Source", cen=cen) for cen in cens]
+    loaders = [
+        shop.make("jdk/internal/loader/URLClassPath$JarLoader", jar=source)
+        for source in sources[:of_loader]
+    ]
+    shop.cls(
+        "app/Main",
+        FILES=shop.map_of(sources),
+        LOADERS=shop.array("[Ljdk/internal/loader/URLClassPath$JarLoader;", loaders),
+    )
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    return shop
+
+
+def test_archives_of_the_class_path_are_data_of_the_runtime(tmp_path: Path) -> None:
+    found = with_archives(opened=40, of_loader=40).found(tmp_path)
+
+    assert found.suspects == ()
+    assert found.metadata_bytes > 40 * 60_000
+
+
+def test_many_archives_that_the_program_has_opened_are_suspect(tmp_path: Path) -> None:
+    (found,) = with_archives(opened=90, of_loader=30).found(tmp_path).suspects
+
+    assert found.sentence.startswith("60 ZipFile$Source (")
+    assert found.cut == "static field Main.FILES -> HashMap"
+
+
+def test_an_array_that_is_nearly_empty_is_made_smaller(tmp_path: Path) -> None:
+    shop = Program()
+    items = shop.array("[Ljava/lang/Object;", [shop.make(_OBJECT)] + [0] * 199_999)
+    # A full array tells that references have 8 bytes, or 4.
+    full = shop.array("[Ljava/lang/Object;", [shop.make(_OBJECT) for _ in range(9)])
+    shop.cls("app/Batch", FULL=full, ITEMS=items)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Batch"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.signs == ("Only 1 of its 200,000 slots is used.",)
+    assert found.advice == (
+        "To free it, make it smaller, or clear static field Batch.ITEMS -> Object[]: "
+        "removing entries frees nothing."
+    )
+
+
+def test_a_collection_that_cannot_grow_is_doubted(tmp_path: Path) -> None:
+    shop = Program()
+    fixed = "java/util/ImmutableCollections$MapN"
+    shop.cls(fixed, "table")
+    shop.cls("app/City", "name")
+    cities = [shop.make("app/City", name=shop.data(200)) for _ in range(400)]
+    table = shop.array("[Ljava/lang/Object;", cities)
+    shop.cls("app/Main", CITIES=shop.make(fixed, table=table))
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.pattern == "map"
+    assert found.doubts == (
+        "ImmutableCollections$MapN cannot grow, so this may be what the program needs.",
+    )
+
+
+def test_objects_inside_wrappers_of_a_library_are_told(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("lib/Subscriber", "target")
+    shop.cls("[Llib/Subscriber;")
+    shop.cls("app/Presenter", "view")
+    subscribers = [
+        shop.make("lib/Subscriber", target=shop.make("app/Presenter", view=view))
+        for view in (shop.data(900) for _ in range(300))
+    ]
+    shop.cls("app/Model", CHANGES=shop.array("[Llib/Subscriber;", subscribers))
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Model"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Subscriber (")
+    assert " with 300 Presenter are held in a list by " in found.sentence
+
+
+def test_what_the_buckets_of_a_table_have_is_the_suspect(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("lib/Bucket", "head")
+    shop.cls("[Llib/Bucket;")
+    shop.cls("lib/Wheel", "wheel")
+    shop.cls("lib/Timeout", "next", "data")
+    buckets = []
+    for _ in range(64):
+        head = 0
+        for _ in range(12):
+            head = shop.make("lib/Timeout", next=head, data=shop.data(500))
+        buckets.append(shop.make("lib/Bucket", head=head))
+    wheel = shop.make("lib/Wheel", wheel=shop.array("[Llib/Bucket;", buckets))
+    shop.cls("app/Main", TIMER=wheel)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("768 Timeout (")
+    assert "Wheel.wheel, from static field Main.TIMER" in found.sentence
+
+
+def test_two_maps_of_one_factory_are_both_named(tmp_path: Path) -> None:
+    """Entries of a linked map refer to one another: each is as good as all."""
+    shop = Program()
+    linked = "java/util/LinkedHashMap$Entry"
+    shop.cls(linked, "before", "after", above=_NODE)
+    shop.cls("java/util/LinkedHashMap", "head", above=_MAP)
+    shop.cls("app/Job", "work")
+    shop.cls("lib/Factory", "singletons", "disposables")
+    shop.cls("lib/Context", "factory", "listeners")
+    jobs = [shop.make("app/Job", work=shop.data(900)) for _ in range(300)]
+    first = last = 0
+    entries: list[int] = []
+    for at, job in enumerate(jobs):
+        place = 0x9000000 + 4096 * at
+        after = place + 4096 if at + 1 < len(jobs) else 0
+        last = shop.dump.obj(place, linked, value=job, before=last, after=after)
+        first = first or last
+        entries.append(last)
+    table = shop.array("[Ljava/util/HashMap$Node;", entries)
+    factory = shop.make(
+        "lib/Factory",
+        singletons=shop.map_of(jobs),
+        disposables=shop.make("java/util/LinkedHashMap", table=table, head=first),
+    )
+    context = shop.make("lib/Context", factory=factory)
+    shop.cls("app/Main", ctx=context, other=shop.make("lib/Context", factory=factory))
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Job (")
+    assert set(found.cut.split(" and ")) == {
+        "Factory.disposables -> LinkedHashMap",
+        "Factory.singletons -> HashMap",
+    }
+    assert found.sentence.endswith("; removing it from one of them frees nothing.")
+
+
+@pytest.mark.parametrize(("bound", "doubts"), [
+    (-1, ()),
+    (300, ("LocalCache drops entries beyond its maxWeight of 300, so this may be its "
+        "normal size.",)),
+])  # fmt: skip
+def test_the_bound_of_a_cache_is_read_in_it(
+    bound: int, doubts: tuple[str, ...], tmp_path: Path
+) -> None:
+    shop = Program()
+    place = "com/google/common/cache/LocalCache"
+    fields = {"maxWeight": LONG, "segments": OBJECT}
+    shop.dump.cls(place, 0x3000, _OBJECT, fields)
+    shop.cls(f"{place}$Segment", "table")
+    shop.cls(f"[L{place}$Segment;")
+    shop.cls(f"{place}$StrongEntry", "value")
+    shop.cls("app/Profile", "photo")
+    segments = []
+    for _ in range(4):
+        profiles = [shop.make("app/Profile", photo=shop.data(900)) for _ in range(75)]
+        entries = [shop.make(f"{place}$StrongEntry", value=one) for one in profiles]
+        table = shop.array("[Ljava/lang/Object;", entries)
+        segments.append(shop.make(f"{place}$Segment", table=table))
+    array = shop.array(f"[L{place}$Segment;", segments)
+    cache = shop.make(place, maxWeight=bound, segments=array)
+    shop.cls("app/Main", PROFILES=cache)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Profile (")
+    assert found.sentence.endswith("held in a cache by static field Main.PROFILES.")
+    assert found.doubts == doubts
