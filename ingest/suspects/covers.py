@@ -312,6 +312,12 @@ class Covers:
         weak = [words for words, some in others if self.is_weak(some[0])]
         return strong, weak
 
+    def of_many(self, edges: Sequence[Edge]) -> bool:
+        """Whether several objects have the first place, each its own."""
+        words = self.holder(edges[0])
+        sources = {edge.source for edge in edges if self.holder(edge) == words}
+        return len(sources) > 1
+
     def holder(self, edge: Edge) -> str:
         """A place in words."""
         if edge.source == ROOT:

@@ -45,6 +45,7 @@ _MUCH_MORE, _NEARLY = 3, 0.97
 _WHOLE = 1 << 24
 _SAMPLE = 256
 _LONGEST_PATH = 100_000
+_LONGEST_LINK = 4
 
 
 class Cuts(Covers):
@@ -276,7 +277,28 @@ class Cuts(Covers):
         above = int(metrics.dominator[target])
         while above >= 0 and graph.type_index[above] == graph.type_index[target]:
             target, above = above, int(metrics.dominator[above])
-        return target
+        return self._first_of_chain(target)
+
+    def _first_of_chain(self, target: int) -> int:
+        """Of links of several objects of the runtime, as of futures, the first one."""
+        above = [target]
+        while len(above) <= 2 * _LONGEST_LINK and above[-1] >= 0:
+            if self._class_of(above[-1]) == TypeClass.PROGRAM:
+                break
+            above.append(int(self._metrics.dominator[above[-1]]))
+        kinds = [int(self._graph.type_index[at]) for at in above if at >= 0]
+        for length in range(2, _LONGEST_LINK + 1):
+            if len(kinds) > 2 * length and kinds[:length] == kinds[length : 2 * length]:
+                break
+        else:
+            return target
+        while True:
+            at = target
+            for _ in range(length):
+                at = int(self._metrics.dominator[at]) if at >= 0 else at
+            if at < 0 or int(self._graph.type_index[at]) != kinds[0]:
+                return target
+            target = at
 
     def nearest(self, kind: int, members: NDArray[np.int32]) -> tuple[Edge, int] | None:
         """What to name as the holder of objects, untried, and one of them.
@@ -346,6 +368,9 @@ class Cuts(Covers):
     def _is_of_values(self, edge: Edge) -> bool:
         """Whether the runtime's values hold: texts, which all parts of it have."""
         if edge.source == ROOT or self._places.part(edge.source) is not None:
+            return False
+        of_threads = self._graph.root_kind == RootKind.THREAD
+        if edge.source in self._graph.root_object[of_threads]:
             return False
         return self._class_of(edge.source) != TypeClass.PROGRAM
 

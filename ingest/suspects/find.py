@@ -260,6 +260,7 @@ class _Search:
             return bool(classes[one.held.pile.type_index] != TypeClass.PROGRAM)
 
         by_cut: dict[str, _Told] = {}
+        told = self._joined(told)
         for one in sorted(told, key=lambda one: (is_of_library(one), -one.score)):
             by_cut.setdefault(one.words.cut, one)
         found: list[_Told] = []
@@ -272,6 +273,31 @@ class _Search:
             if not is_large and not one.evidence.is_done:
                 continue
             if len(found) < MAX_SUSPECTS and self._take(one):
+                found.append(one)
+        return found
+
+    def _joined(self, told: list[_Told]) -> list[_Told]:
+        """The same, with one for all that places of one role hold, as many threads."""
+        alike: dict[tuple[int, str], list[_Told]] = {}
+        for one in told:
+            pile, holder = one.held.pile, one.held.holder
+            alike.setdefault((pile.type_index, holder.role), []).append(one)
+        found: list[_Told] = []
+        for some in alike.values():
+            found += some
+            if len(some) == 1 or len({one.held.holder.words for one in some}) == 1:
+                continue
+            piles = [one.held.pile for one in some]
+            rows = np.concatenate([pile.members for pile in piles])
+            retained = self._metrics.retained_bytes[rows]
+            rows = rows[np.argsort(-retained, kind="stable")]
+            size = sum(pile.retained_bytes for pile in piles)
+            pile = piles[0]._replace(
+                object_count=len(rows), retained_bytes=size, members=rows, entry=-1
+            )
+            one = self._told(self._search.held(pile))
+            if one is not None and one.held.pile.retained_bytes >= ENOUGH * size:
+                del found[-len(some) :]
                 found.append(one)
         return found
 
@@ -361,6 +387,7 @@ class _Search:
             is_group=is_group,
             companions=self._companions(held),
             waits_for=finalizer(graph) if pile.waits else None,
+            has_many=cut.edges[0].source != ROOT and paths.cuts.of_many(cut.edges),
             is_sparse=bool(unused_slots(graph, pile.members)),
         )
         found = evidence(graph, metrics, holder, pile.members, words.pattern)
@@ -458,7 +485,7 @@ class _Search:
 
 def _has_bit(bits: NDArray[np.uint8], rows: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Bool: which objects have their bit set, as `numpy.packbits` orders bits."""
-    return (bits[rows >> 3] >> (7 - (rows & 7)).astype(np.uint8) & 1) > 0
+    return np.asarray(bits[rows >> 3] >> (7 - (rows & 7)).astype(np.uint8) & 1) > 0
 
 
 def _told_apart(holder: Holder) -> str | None:

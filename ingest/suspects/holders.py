@@ -58,6 +58,7 @@ class Holder:
         words: It and its field in words.
         role: The same where it is one of many that differ in numbers alone.
         root_words: The root in words.
+        root_role: The same with all that differ from it in numbers alone.
         target: The object that the reference leads to.
         between: Objects from that one down to the member, without it.
         path: Objects from a root to the member.
@@ -78,6 +79,7 @@ class Holder:
     words: str
     role: str
     root_words: str
+    root_role: str
     target: int
     between: tuple[int, ...]
     path: tuple[int, ...]
@@ -151,6 +153,7 @@ class Paths:
             words=self.cuts.holder(edge),
             role=self.cuts.role(edge),
             root_words=places.root(root),
+            root_role=places.roots(root),
             target=down[0],
             between=down[:-1],
             path=(*path, *down),

@@ -113,6 +113,7 @@ class Words:
         is_group: Whether many places of one role hold them, each its own.
         companions: What is freed with them and is more than they are, in words.
         link: The fields by which one of a list holds the next one; empty if unknown.
+        has_many: Whether many threads have a holder of these words.
         is_sparse: Whether they are an array that is nearly empty.
         waits_for: The finalizer in words if they wait for it, else ``None``.
     """
@@ -136,6 +137,7 @@ class Words:
     link: str = ""
     outside_bytes: int = 0
     is_sparse: bool = False
+    has_many: bool = False
 
     @cached_property
     def pattern(self) -> str:
@@ -207,8 +209,12 @@ class Words:
         else:
             phrase = _PHRASES[self.pattern]
             text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
-            root = self.holder.root_words
-            if self.holder.index >= 0 and not self.is_group and root != UNNAMED_ROOT:
+            holder = self.holder
+            of_threads = self.is_group and holder.root_kind == RootKind.THREAD.label
+            has_many = self.has_many or of_threads
+            root = holder.root_role if has_many else holder.root_words
+            is_shown = holder.index >= 0 and (of_threads or not self.is_group)
+            if is_shown and root != UNNAMED_ROOT:
                 text += f", from {_end_of(root)}"
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
         if self.meanwhile:

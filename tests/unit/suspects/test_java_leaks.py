@@ -8,7 +8,7 @@ import pytest
 
 from ingest.analysis.metrics import analyse
 from ingest.suspects.find import find_suspects
-from tests.dumps.hprof import BYTE, LONG, OBJECT, SYSTEM_CLASS, jdk
+from tests.dumps.hprof import BYTE, LONG, OBJECT, SYSTEM_CLASS, THREAD_OBJECT, jdk
 from tests.unit.suspects.test_evidence import graph_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ingest.suspects.find import Findings
 
 _OBJECT = "java/lang/Object"
+JAVA_FRAME = 3
 _MAP, _NODE = "java/util/HashMap", "java/util/HashMap$Node"
 
 
@@ -29,7 +30,9 @@ class Program:
 
     def cls(self, name: str, *fields: str, above: str = _OBJECT, **statics: int) -> int:
         self._class += 16
-        of_class = {field: (OBJECT, at) for field, at in statics.items()}
+        of_class: dict[str, tuple[int, float]] = {
+            field: (OBJECT, at) for field, at in statics.items()
+        }
         declared = dict.fromkeys(fields, OBJECT)
         return self.dump.cls(name, self._class, above, declared, of_class)
 
@@ -229,3 +232,69 @@ def test_the_bound_of_a_cache_is_read_in_it(
     assert found.sentence.startswith("300 Profile (")
     assert found.sentence.endswith("held in a cache by static field Main.PROFILES.")
     assert found.doubts == doubts
+
+
+def test_a_chain_of_futures_is_cut_at_its_first_one(tmp_path: Path) -> None:
+    shop = Program()
+    future = "java/util/concurrent/CompletableFuture"
+    shop.cls(future, "stack")
+    shop.cls(f"{future}$UniRun", "dep", "fn")
+    shop.cls("app/Step", "data")
+    shop.cls("app/Worker", "first", "last")
+    last = at = shop.make(future)
+    for _ in range(300):
+        step = shop.make("app/Step", data=shop.data(900))
+        at = shop.make(future, stack=shop.make(f"{future}$UniRun", dep=at, fn=step))
+    worker = shop.make("app/Worker", first=at, last=last)
+    shop.cls("app/Main", WORKER=worker)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Step (")
+    assert found.cut == "Worker.first -> CompletableFuture"
+
+
+class Threads(Program):
+    """A program with threads, each with objects of its own in a local or a table."""
+
+    def thread(self, number: int, local: int, table: int = 0) -> None:
+        letters = f"exec-{number}".encode()
+        text = self.dump.numbers(self._next(), BYTE, letters)
+        name = self.make("java/lang/String", value=text)
+        thread = self.make("java/lang/CarrierThread", name=name, table=table)
+        self.dump.root(THREAD_OBJECT, thread, number, 0)
+        if local:
+            self.dump.root(JAVA_FRAME, local, number, 0)
+
+
+def test_what_frames_of_many_threads_hold_is_one_suspect(tmp_path: Path) -> None:
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("app/Line", "text")
+    for number in range(1, 7):
+        lines = [shop.make("app/Line", text=shop.data(90)) for _ in range(60)]
+        shop.thread(number, shop.array("[Ljava/lang/Object;", lines))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("360 Line (")
+    assert found.sentence.endswith("held in a list by frames of threads exec-#.")
+
+
+def test_values_that_thread_locals_have_left_in_threads(tmp_path: Path) -> None:
+    """The keys are gone, so that no static field tells whose they were."""
+    shop = Threads()
+    locals_ = "java/lang/ThreadLocal$ThreadLocalMap"
+    shop.cls("java/lang/ThreadLocal")
+    shop.cls(locals_, "table")
+    entry = f"{locals_}$Entry"
+    shop.cls(entry, "value", above="java/lang/ref/WeakReference")
+    shop.cls(f"[L{entry};")
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    for number in range(1, 41):
+        left = shop.make(entry, value=shop.data(5000))
+        table = shop.make(locals_, table=shop.array(f"[L{entry};", [left]))
+        shop.thread(number, 0, table)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("40 byte[] (")
+    assert found.sentence.endswith(" by CarrierThread.table, from threads exec-#.")
