@@ -295,10 +295,10 @@ class _Search:
             pile = piles[0]._replace(
                 object_count=len(rows), retained_bytes=size, members=rows, entry=-1
             )
-            one = self._told(self._search.held(pile))
-            if one is not None and one.held.pile.retained_bytes >= ENOUGH * size:
+            every = self._told(self._search.held(pile))
+            if every is not None and every.held.pile.retained_bytes >= ENOUGH * size:
                 del found[-len(some) :]
-                found.append(one)
+                found.append(every)
         return found
 
     def _take(self, one: _Told) -> bool:

@@ -294,6 +294,9 @@ def test_values_that_thread_locals_have_left_in_threads(tmp_path: Path) -> None:
         left = shop.make(entry, value=shop.data(5000))
         table = shop.make(locals_, table=shop.array(f"[L{entry};", [left]))
         shop.thread(number, 0, table)
+    words = shop.array("[Ljava/lang/Object;", [shop.data(40) for _ in range(300)])
+    shop.cls("app/Main", WORDS=words)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("40 byte[] (")
