@@ -51,7 +51,7 @@ _MANY = {
     "a JNI global reference": "JNI global references",
     "thread": "threads",
 }
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d+(,\d{3})*")
 _NAME, _FIELD = "{name}", "{field}"
 
 
@@ -211,10 +211,11 @@ class ReferencePlaces:
             return f"thread-static field {name}"
         if kind == "local" and field is not None:
             return f"local variable {name}"
+        thread = name if name.startswith("thread ") else f"thread {name}"
         if kind == "thread":
-            return f"thread {name}"
+            return thread
         if kind in ("java_frame", "jni_local", "native_stack"):
-            return f"{text} of thread {name}"
+            return f"{text} of {thread}"
         if kind == "static":
             if field is not None and kind in words:
                 return f"{text} {name}"
