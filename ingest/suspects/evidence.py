@@ -153,9 +153,9 @@ def _ended(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:
     if 2 * count < len(sample):
         return "", ""
     if len(sample) == 1:
-        return word, f"It is {word}, as its own field says, and still held."
+        return word, f"It is {word}, as the dump shows, and still held."
     which = "All" if count == len(sample) else f"{count / len(sample):.0%}"
-    return word, f"{which} of them are {word}, as their own field says, and still held."
+    return word, f"{which} of them are {word}, as the dump shows, and still held."
 
 
 def unused_slots(graph: HeapGraph, members: NDArray[np.int32]) -> str:

@@ -54,12 +54,12 @@ class Fuzz:
     limit_s: float
     limit_mib: float
 
-    def run(self, inputs: int) -> Found:
-        """Read inputs; those that fail are stored."""
+    def run(self, first: int, inputs: int) -> Found:
+        """Read inputs from ``first`` on; those that fail are stored."""
         found, begun = Found(), time.monotonic()
-        begin = 0
-        while begin < inputs:
-            begin = self._batch(begin, inputs, found)
+        begin = first
+        while begin < first + inputs:
+            begin = self._batch(begin, first + inputs, found)
         found.inputs, found.seconds = inputs, time.monotonic() - begun
         return found
 
@@ -168,6 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
     parser.add_argument("--format", action="append", choices=[*SEEDS, *OTHERS])
     parser.add_argument("--inputs", type=int, default=20_000, help="for each format")
+    parser.add_argument("--first", type=int, default=0, help="number of the first")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=10.0, help="for one input")
     parser.add_argument("--mib", type=float, default=64.0, help="for one input")
@@ -175,7 +176,7 @@ def main() -> None:
     failed = False
     for package in asked.format or [*SEEDS, *OTHERS]:
         fuzz = Fuzz(package, asked.seed, asked.seconds, asked.mib)
-        found = fuzz.run(asked.inputs)
+        found = fuzz.run(asked.first, asked.inputs)
         told = ", ".join(f"{n:,} {what}" for what, n in found.outcomes.most_common())
         wrong = ", ".join(f"{n:,} {what}" for what, n in found.failures.most_common())
         print(

@@ -2,7 +2,9 @@
 
 Class objects are objects of type ``java.lang.Class``, and what their static fields
 refer to has roots of kind ``static``, as in Android's HPROF dumps: the runtime keeps
-its classes. Referents are as strong as the kind of their reference. Objects of the
+its classes. Referents are as strong as the kind of their reference. Flags are not
+recorded, but the main thread has a record of each activity until it is destroyed.
+Objects of the
 zygote and of the boot image are never collected: those that nothing else holds have
 roots of kind ``internal``. Native memory of an object is what a cleaner of it will
 free.
@@ -12,7 +14,8 @@ Source: google/perfetto, ``heap_graph_tracker.cc``.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +38,8 @@ from ingest.readers.shared.type_table import TypeTable
 from ingest.runtimes import JVM
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bools, Bytes, Ids, Ints, Longs, Starts
@@ -56,6 +61,10 @@ _KINDS[1:15] = (
 
 _SPACES = ("app", "zygote", "image")
 _CLEANERS = ("sun.misc.Cleaner", "jdk.internal.ref.Cleaner")
+_MOST_ANCESTORS = 64
+_ACTIVITY = "android.app.Activity"
+_RECORD = "android.app.ActivityThread$ActivityClientRecord"
+"""What the main thread has of each activity that is not destroyed."""
 _THUNK = "libcore.util.NativeAllocationRegistry$CleanerThunk"
 
 
@@ -81,7 +90,10 @@ def assemble(
     ref_id, ref_field = columns.pop("ref_id"), columns.pop("ref_slot")
     ref_kind, statics, left = types.name_references(ref_count, ref_id, ref_field)
     ref_id, ref_field = shortened(ref_id, left), shortened(ref_field, left)
-    native = _native_memory(types, type_row, ids, ref_count, ref_id, ref_field, columns)
+    links = _Links(ids, ref_count, ref_id, ref_field, types.fields.names)
+    native = _native_memory(types, type_row, links, columns)
+    destroyed = _destroyed(types, type_row, links)
+    del links
     is_mirror = types.manner[type_row] == CLASS_OBJECT
     mirror_id, mirror_of = ids[is_mirror], type_row[is_mirror]
     space = columns.pop("space")
@@ -118,12 +130,10 @@ def assemble(
         for row, place in zip(mirror_row.tolist(), at.tolist(), strict=True)
     }
     values |= _bitmaps(resolver, columns)
+    values |= dict.fromkeys(resolver.find(destroyed).tolist(), "destroyed")
     type_object = np.full(len(types.names), -1, np.int32)
     is_known = described[at] >= 0
     type_object[described[at[is_known]]] = mirror_row[is_known]
-    type_loader = np.full(len(types.names), -1, np.int32)
-    loaded, loader = types.loaders()
-    type_loader[loaded] = np.maximum(resolver.find(loader), -1)
     rows = resolver.find(immortal)
     return resolver.graph(
         _roots(columns, statics, types),
@@ -132,11 +142,19 @@ def assemble(
         runtime=JVM.name,
         field_names=tuple(types.fields.names),
         type_object=type_object,
-        type_loader=type_loader,
+        type_loader=_loaders(types, resolver),
         values=_values(values),
         external=_external(resolver, native),
         **facts,
     )
+
+
+def _loaders(types: ArtTypes, resolver: HeapResolver) -> Ints:
+    """int32: the loader of each type, or -1."""
+    found = np.full(len(types.names), -1, np.int32)
+    loaded, loader = types.loaders()
+    found[loaded] = np.maximum(resolver.find(loader), -1)
+    return found
 
 
 def _roots(
@@ -185,13 +203,61 @@ def _bitmaps(
     }
 
 
+@dataclass(frozen=True, eq=False)
+class _Links:
+    """References by their fields.
+
+    Attributes:
+        ids: Of the objects.
+        ref_count: How many references each has.
+        ref_id: Ids to which they refer.
+        ref_field: Their fields.
+        fields: Fields by their names.
+    """
+
+    ids: NDArray[Any]
+    ref_count: Ints
+    ref_id: NDArray[Any]
+    ref_field: Ints
+    fields: Mapping[str, int]
+
+    @cached_property
+    def start(self) -> Longs:
+        """int64 (N + 1,): where the references of each object begin."""
+        return starts_of(self.ref_count)
+
+    def held(self, rows: NDArray[np.intp], name: str) -> list[int]:
+        """The id to which a field of each object refers; 0 for none."""
+        counts = self.ref_count[rows]
+        of = np.repeat(np.arange(len(rows)), counts)
+        place = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+        place += np.repeat(self.start[rows], counts)
+        found = np.zeros(len(rows), np.uint64)
+        matches = self.ref_field[place] == self.fields.get(name, -1)
+        found[of[matches]] = self.ref_id[place[matches]]
+        return found.tolist()
+
+
+def _destroyed(types: ArtTypes, type_row: Ints, links: _Links) -> NDArray[Any]:
+    """Ids of activities that no record of the main thread has, if it has records."""
+    records = np.flatnonzero(np.isin(type_row, types.named(_RECORD)))
+    is_activity = np.zeros(len(types.parent), np.bool_)
+    is_activity[types.named(_ACTIVITY)] = True
+    if not len(records) or not is_activity.any():
+        return links.ids[:0]
+    above = np.arange(len(types.parent))
+    for _ in range(_MOST_ANCESTORS):
+        above = np.where(above < 0, above, types.parent[above])
+        is_activity |= (above >= 0) & is_activity[above]
+    rows = np.flatnonzero(is_activity[type_row])
+    shown = np.array(links.held(records, "activity"), np.uint64)
+    return links.ids[rows[~np.isin(links.ids[rows].astype(np.uint64), shown)]]
+
+
 def _native_memory(
     types: ArtTypes,
     type_row: Ints,
-    ids: NDArray[Any],
-    ref_count: Ints,
-    ref_id: NDArray[Any],
-    ref_field: Ints,
+    links: _Links,
     columns: dict[str, NDArray[Any]],
 ) -> tuple[Ids, Longs]:
     """Ids of objects, and bytes that a cleaner of each will free; ids may repeat.
@@ -207,28 +273,16 @@ def _native_memory(
     )  # fmt: skip
     if not sizes:
         return np.empty(0, np.uint64), np.empty(0, np.int64)
-    starts = starts_of(ref_count)
-
-    def held(rows: NDArray[np.intp], name: str) -> list[int]:
-        """The id to which a field of each object refers; 0 for none."""
-        field = types.fields.names.get(name, -1)
-        counts = ref_count[rows]
-        of = np.repeat(np.arange(len(rows)), counts)
-        place = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
-        place += np.repeat(starts[rows], counts)
-        found = np.zeros(len(rows), np.uint64)
-        matches = ref_field[place] == field
-        found[of[matches]] = ref_id[place[matches]]
-        return found.tolist()
-
     rows = np.flatnonzero(np.isin(type_row, types.named(*_CLEANERS)))
     thunks = np.flatnonzero(np.isin(type_row, types.named(_THUNK)))
-    registry = dict(zip(ids[thunks].tolist(), held(thunks, "this$0"), strict=True))
+    registry = dict(
+        zip(links.ids[thunks].tolist(), links.held(thunks, "this$0"), strict=True)
+    )
     found = [
         (referent, size)
         for own, referent, thunk, after in zip(
-            ids[rows].tolist(), held(rows, "referent"), held(rows, "thunk"),
-            held(rows, "next"), strict=True,
+            links.ids[rows].tolist(), links.held(rows, "referent"),
+            links.held(rows, "thunk"), links.held(rows, "next"), strict=True,
         )
         if referent and after != own
         if (size := sizes.get(registry.get(thunk, 0), 0)) > 0

@@ -43,8 +43,8 @@ _MOST_LOST = 1 << 40
 _MOST_DUMPS = 1 << 16
 _LONGEST_NAME_BYTES = 1 << 10
 _NO_VALUES = (
-    "Numbers, texts and flags of objects are not recorded: nothing tells which "
-    "activities are destroyed."
+    "Numbers, texts and flags of objects are not recorded: an activity is taken to be "
+    "destroyed if the main thread has no record of it; of view models nothing tells it."
 )
 
 

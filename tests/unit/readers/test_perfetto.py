@@ -744,3 +744,18 @@ def test_parts_of_a_trace_are_compared(tmp_path: Path) -> None:
     code, text = ran(["compare", str(path)])
     assert code == 0
     assert "MainActivity" in text
+
+
+def test_activities_without_a_record_of_the_main_thread_are_destroyed() -> None:
+    record, field, pages = 60, 30, [0x1000, 0x1010, 0x1020]
+    heap = shop()
+    before = graph_of(trace(*heap.packets()))
+    assert [value(before, page) for page in pages] == [None] * 3  # there are no records
+
+    heap.name(field, "android.app.Activity android.app.Record.activity")
+    name = "android.app.ActivityThread$ActivityClientRecord"
+    heap.cls(record, name, (field,), kind=NORMAL, size=80, above=1)
+    heap.root(JNI_GLOBAL, 0x3000).obj(0x3000, record, (pages[1],))
+
+    graph = graph_of(trace(*heap.packets()))
+    assert [value(graph, page) for page in pages] == ["destroyed", None, "destroyed"]

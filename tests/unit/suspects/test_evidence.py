@@ -55,9 +55,9 @@ def sessions(closed: int) -> Hprof:
     ("closed", "signs"),
     [
         (_SESSIONS,
-            ("All of them are closed, as their own field says, and still held.",)),
+            ("All of them are closed, as the dump shows, and still held.",)),
         (_SESSIONS * 3 // 4,
-            ("75% of them are closed, as their own field says, and still held.",)),
+            ("75% of them are closed, as the dump shows, and still held.",)),
         (_SESSIONS // 4, ()),
     ],
 )  # fmt: skip
