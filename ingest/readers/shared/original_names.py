@@ -15,26 +15,27 @@ from __future__ import annotations
 import mmap
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.errors import DumpError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-_MOST_CLASSES, _MOST_LINES, _LONGEST_LINE = 2_000_000, 200_000, 1 << 16
-_CLASS = re.compile(
-    rb"\n([^\s#][^\r\n]{0,4096}?) -> ([^\s:]{1,4096}):[ \t]*\r?(?=\n|\Z)"
-)
+_MOST_CLASSES, _MOST_LINES = 2_000_000, 200_000
+_END = rb"[ \t]*\r?(?=\n|\Z)"
+_CLASS = re.compile(rb"\n([^\s#][^\r\n]{0,4096}?) -> ([^\s:]{1,4096}):" + _END)
 _BUILD = re.compile(rb"^# pg_map_id: (\w{1,64})", re.MULTILINE)
-_SOURCE_FILE = re.compile(r'"id":"sourceFile","fileName":"([^"\\]{1,255})"')
-_FIELD = re.compile(r"\s+([^\s():]+) ([^\s():]+) -> (\S+)")
+_SOURCE_FILE = re.compile(rb'"id":"sourceFile","fileName":"([^"\\\n]{1,255})"')
+_FIELD = re.compile(
+    rb"\n[ \t]{1,99}(?!#)([^\s():]{1,4096}) ([^\s():]{1,4096}) -> (\S{1,4096})" + _END
+)
 _METHOD = re.compile(
-    r"\s+(?:(\d{1,9}):(\d{1,9}):)?\S+ ([^\s()]+)\([^)]*\)"
-    r"(?::(\d{1,9})(?::(\d{1,9}))?)? -> (\S+)"
+    rb"\n[ \t]{1,99}(?!#)(?:(\d{1,9}):(\d{1,9}):)?\S{1,4096} ([^\s()]{1,4096})"
+    rb"\([^)\n]{0,65536}\)(?::(\d{1,9})(?::(\d{1,9}))?)? -> (\S{1,4096})" + _END
 )
 _OF_BUILD = "r8-map-id-"
 """Begins the name of the source file of each frame, where R8 was told to say its id."""
@@ -65,20 +66,53 @@ class _Method(NamedTuple):
         return self.original_first
 
 
-@dataclass(slots=True)
 class _Section:
-    """What a mapping says of one class."""
+    """What a mapping says of one class, read as far as it is asked for.
 
-    name: str
-    source_file: str = ""
-    fields: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
-    methods: dict[str, list[_Method]] = field(default_factory=dict)
+    Args:
+        name: Its original name; of several classes, all names.
+        content: The mapping.
+        spans: Where their lines are, without the first ones.
+    """
 
-    @property
+    def __init__(
+        self, name: str, content: mmap.mmap, spans: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        self.name, self._content, self._spans = name, content, spans
+
+    def _lines(self, pattern: re.Pattern[bytes]) -> Iterator[list[str]]:
+        for span in self._spans:
+            for found in islice(pattern.finditer(self._content, *span), _MOST_LINES):
+                yield [
+                    (one or b"").decode("utf-8", "replace") for one in found.groups()
+                ]
+
+    @cached_property
+    def fields(self) -> dict[str, list[tuple[str, int]]]:
+        """Original names and type codes of fields, by short names."""
+        fields: dict[str, list[tuple[str, int]]] = {}
+        for kind, name, short in self._lines(_FIELD):
+            fields.setdefault(short, []).append((name, _CODES.get(kind, _OBJECT)))
+        return fields
+
+    @cached_property
+    def methods(self) -> dict[str, list[_Method]]:
+        """Entries of methods, by short names."""
+        methods: dict[str, list[_Method]] = {}
+        for first, last, name, original, end, short in self._lines(_METHOD):
+            begin = int(original or 0)
+            entry = _Method(
+                int(first or 0), int(last or 0), name, begin, int(end or begin)
+            )
+            methods.setdefault(short, []).append(entry)
+        return methods
+
+    @cached_property
     def file(self) -> str:
         """Its source file, by its name where the mapping has none."""
-        outer = self.name.rpartition(".")[2].partition("$")[0]
-        return self.source_file or f"{outer}.java"
+        for (file,) in self._lines(_SOURCE_FILE):
+            return file
+        return f"{self.name.rpartition('.')[2].partition('$')[0]}.java"
 
 
 class OriginalNames:
@@ -205,38 +239,13 @@ class OriginalNames:
         """
         found = self._sections.get(short)
         if found is None:
-            if short not in self._spans:
-                return _Section(short)
-            spans = self._spans[short]
-            found = _Section("|".join(dict.fromkeys(name for name, _, _ in spans)))
-            for _, begin, end in spans:
-                self._read(found, begin, end)
-            self._sections[short] = found
+            spans = self._spans.get(short, ())
+            names = "|".join(dict.fromkeys(name for name, _, _ in spans)) or short
+            lines = [(begin, end) for _, begin, end in spans]
+            found = _Section(names, self._content, lines)
+            if spans:
+                self._sections[short] = found
         return found
-
-    def _read(self, section: _Section, begin: int, end: int) -> None:
-        self._content.seek(begin)
-        for _ in range(_MOST_LINES):
-            if self._content.tell() >= end:
-                break
-            text = self._content.readline()
-            if len(text) > _LONGEST_LINE:
-                continue
-            line = text.decode("utf-8", "replace").rstrip()
-            if line.lstrip().startswith("#"):
-                if said := _SOURCE_FILE.search(line):
-                    section.source_file = said[1]
-            elif found := _FIELD.fullmatch(line):
-                kind, name, short = found.groups()
-                code = _CODES.get(kind, _OBJECT)
-                section.fields.setdefault(short, []).append((name, code))
-            elif found := _METHOD.fullmatch(line):
-                first, last, name, original, original_last, short = found.groups()
-                entry = _Method(
-                    int(first or 0), int(last or 0), name,
-                    int(original or 0), int(original_last or original or 0),
-                )  # fmt: skip
-                section.methods.setdefault(short, []).append(entry)
 
 
 def _frame(owner: str, method: str, file: str, line: int) -> str:
