@@ -151,7 +151,7 @@ def row(
         limited.append(Limited(what, value, unit, limit))
         if limited[-1].is_over:
             text += "  OVER"
-    elif peer is not None:
+    if peer is not None:
         text += f"  {peer[0]:<26}{peer[1]:>9.1f}{peer[1] / value:>6.2f}x"
     print(text.rstrip(), flush=True)
 
