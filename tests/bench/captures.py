@@ -248,11 +248,13 @@ class Program:
             rest = os.read(self._out.fileno(), 4096)
             raise Noticed(f"says {(said + rest).decode()!r}")
 
-    def end(self) -> None:
-        """End it with all that it has started."""
+    def end(self) -> list[str]:
+        """End it with all that it has started; returns how it had ended before."""
+        code = self._process.poll()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.communicate()
+        said, _ = self._process.communicate()
+        return [f"ended with {code}, {said[-1200:].decode()}"] if code else []
 
 
 def killed(pid: int, path: Path, mode: str, after_s: float) -> bool:
@@ -330,7 +332,7 @@ def tried(state: State, python: str, path: Path, kills: int, rng: random.Random)
     except (Noticed, psutil.Error, OSError, IndexError) as error:
         row.wrong.append(f"{type(error).__name__}: {error}")
     finally:
-        program.end()
+        row.wrong += program.end()
     return row
 
 

@@ -43,6 +43,8 @@ __all__ = ["DumpRefused", "dump", "install"]
 VERSION = "1.0"
 _MOST_FRAMES = 100000
 _SMALL = 50
+_TRACED = set()  # ids of frames of functions that are traced just now
+_OWN_REFERENCES = 3  # to a snapshot of locals: its frame, a variable, an argument
 _AT_A_TIME = 32768  # objects that are let go
 _BEGIN_SECONDS = 5.0
 
@@ -125,9 +127,10 @@ def _threads(kept):
             name = _value_or_missing(_attribute, thread, "_name")
             if _is_text(name):
                 names[ident] = name
+    _TRACED.clear()
     threads, this = [], id(sys._getframe())
     for ident, frame in list(sys._current_frames().items()):
-        frames = []
+        frames, above = [], []
         if id(frame) == this:
             if _ASKED:
                 continue  # it was made to write this
@@ -139,7 +142,7 @@ def _threads(kept):
                     "function": _code_name(code).rsplit(" (", 1)[0],
                     "file": code.co_filename,
                     "line": frame.f_lineno or 0,
-                    "locals": _locals(frame, kept),
+                    "locals": _locals(frame, kept, above),
                 }
             )
             frame = frame.f_back
@@ -178,13 +181,22 @@ def _own_namespaces():
     return [id(space) for space in spaces if space.get("__name__") in names]
 
 
-def _locals(frame, kept):
-    """Names and ids of the locals of a function; none of a module or class body."""
-    found = []
-    for name, value in _local_pairs(frame):
-        found.append([name, id(value)])
-        kept.append(value)
-    return found
+def _locals(frame, kept, above):
+    """Names and ids of the locals of a function; none of a module or class body.
+
+    Args:
+        frame: Its frame.
+        kept: Filled with what the locals refer to.
+        above: The values of the function that it has called. One that traces or
+            profiles it has its frame as an argument.
+    """
+    given = [one for one in above if type(one) is tuple]
+    if any(one is frame for one in chain(above, *given)):
+        _TRACED.add(id(frame))
+    pairs = _local_pairs(frame)
+    above[:] = [value for _, value in pairs]
+    kept += above
+    return [[name, id(value)] for name, value in pairs]
 
 
 def _local_pairs(frame):
@@ -192,8 +204,11 @@ def _local_pairs(frame):
         return []
     space = frame.f_locals
     found = [pair for pair in list(space.items()) if _is_text(pair[0])]
-    if _PY < (3, 13):
-        # A snapshot, which would keep what the function no longer refers to.
+    is_ours = id(frame) not in _TRACED and sys.getrefcount(space) <= _OWN_REFERENCES
+    if _PY < (3, 13) and is_ours:
+        # A snapshot, which would keep what the function no longer refers to. One that
+        # the program has got from ``locals()`` is the program's; and the variables of a
+        # function that is traced are set from it when the tracing one returns.
         space.clear()
     return found
 

@@ -664,6 +664,34 @@ gc.collect()
 """
 
 
+SNAPSHOTS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import heaproots_dump
+
+def dump(*_):
+    sys.settrace(None)
+    sys.setprofile(None)
+    heaproots_dump.dump(sys.argv[2], "stop")
+def called(first, *others):
+    return first, others
+def keeps(first):
+    kept = locals()
+    dump()
+    return kept["first"]
+for watch in (sys.settrace, sys.setprofile):
+    watch(dump)
+    assert called(1, 2) == (1, (2,))
+assert keeps(1) == 1
+"""
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_variables_of_the_program_stay_as_they_are(python: str, tmp_path: Path) -> None:
+    """Before 3.13, those of a traced function are set from the snapshot of them."""
+    run(python, "-c", SNAPSHOTS, WRITER, tmp_path / "x.hrpy")
+
+
 @pytest.mark.slow(every=4)
 @pytest.mark.parametrize("mode", ["stop", "fork"])
 @pytest.mark.parametrize("python", PYTHONS)
