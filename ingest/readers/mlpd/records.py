@@ -117,10 +117,9 @@ class Heapshot:
         for name in (*FOLLOWED, "generation"):
             self._arrays[name] = self.array(name)[begins]
 
-    @property
-    def is_stored(self) -> bool:
-        """Whether all of it is stored."""
-        return "ref_id" in self.columns or "ref_id" in self._arrays
+    def has(self, name: str) -> bool:
+        """Whether a column is stored."""
+        return name in self.columns or name in self._arrays
 
     @property
     def is_whole(self) -> bool:
@@ -208,7 +207,8 @@ class LogRecords:
             return
         shots = sorted(self.heapshots, key=lambda one: (one.began_ns, one.number))
         for shot in shots[: shots.index(wanted) + 1]:
-            if shot.object_count and shot.number not in self._numbers:
+            # One that is earlier, but later in the file, may not be stored.
+            if shot.has("id") and shot.number not in self._numbers:
                 self._number(shot)
 
     def _number(self, shot: Heapshot) -> None:
@@ -235,7 +235,7 @@ class LogRecords:
             np.empty(slots, np.int64), np.empty(slots, np.uint64), found,
         )  # fmt: skip
         self._numbers[shot.number] = found
-        if then is not None and not then.is_stored:
+        if then is not None and not then.has("ref_id"):
             for name in (*FOLLOWED, "generation"):
                 then.pop(name)
             del self._numbers[then.number]

@@ -321,3 +321,13 @@ def test_the_second_sample_has_its_counts() -> None:
     found = [(one.object_count, int(one.shallow_bytes.sum())) for one in both(data)]
     assert found == [(1403, 279_032), (1119, 263_536)]
     assert all(one.missing_count == 0 for one in both(data))
+
+
+def test_heapshots_need_not_be_in_the_order_of_their_times() -> None:
+    late, early = (Buffer(began_ns=at).begin().moves((8, 16)) for at in (9000, 1000))
+    for buffer in (late, early):
+        buffer.obj(HEAP, vtable(ORDER), 32).end()
+
+    data = log(classes(late), early)
+    assert [one.identity_hash for one in both(data)] == [[1], [1]]
+    assert graph_of(data).identity_hash == [1]
