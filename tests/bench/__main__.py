@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.bench import java_peers, tables
+from tests.bench import java_peers, shortened, tables
 from tests.bench.heaps import SHAPES
 from tests.bench.home import HOME, fresh_home
 from tests.bench.limits import limits_for
@@ -59,6 +59,7 @@ def of_all_sizes(*, largest: bool) -> None:
             tables.beside_igraph(HOME, objects, limits_for(objects), shape)
     for objects in java_peers.TIMES_ANALYZER:
         java_peers.one_size(objects)
+    shortened.one_table()
     tables.formats(HOME)
     if largest:
         tables.largest(HOME, LARGEST, limits_for(LARGEST))

@@ -160,6 +160,25 @@ def check(snapshot: Path, devtools: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(expected) > 100
 
 
+def test_a_redacted_snapshot_has_the_same_rows(
+    devtools: Path, tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    assert NODE is not None
+    program = [NODE, str(PROGRAMS / "leaks.js"), "map", str(tmp_path)]
+    subprocess.run(program, check=True)
+    snapshot, copy = tmp_path / "3.heapsnapshot", tmp_path / "copy.heapsnapshot"
+    assert ingest("redact", str(snapshot), str(copy))[0] == 0
+
+    rows, of_copy = theirs(devtools, snapshot), theirs(devtools, copy)
+
+    # Names of classes stay; those with a path are without its folders.
+    assert Counter(row[1:] for row in of_copy.elements()) == Counter(
+        row[1:] for row in rows.elements()
+    )
+    assert (rows - of_copy).total() < rows.total() // 4
+    assert any(row[0] == "Session" and row[3] > 1000 for row in of_copy)
+
+
 @pytest.mark.usefixtures("plain_names")
 @pytest.mark.parametrize("way", ["map", "timers"])
 def test_every_row_of_a_node_program(

@@ -220,7 +220,7 @@ def android_heap(names: dict[str, str]) -> bytes:
     dump.cls(of("Cart"), 0x3030, "java/lang/Object", {items: OBJECT})
     both = {title: OBJECT, image: OBJECT}
     dump.cls(of("Item"), 0x3040, "java/lang/Object", both)
-    static = {field("Tracker.OPEN"): (OBJECT, 0x10000)}
+    static: dict[str, tuple[int, float]] = {field("Tracker.OPEN"): (OBJECT, 0x10000)}
     dump.cls(of("Tracker"), 0x3050, "java/lang/Object", statics=static)
     list_(dump, 0x10000, [0x20000 + 0x10000 * n for n in range(3)])
     for at in range(0x20000, 0x50000, 0x10000):
