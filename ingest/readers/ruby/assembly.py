@@ -40,6 +40,8 @@ _ROOT_KINDS = {
 _GENERATION_SHIFT = 44
 """Above all bits of an address of user space, of which the last three are 0."""
 
+_BLOCK = 1 << 12
+
 _NO_TRACE = (
     "Allocations were not traced, so that objects have no file and line, and nothing "
     "tells which of them are the same in two dumps: "
@@ -230,7 +232,10 @@ def _identities(ids: Ids, generation: Ints) -> Longs:
     found = generation.astype(np.int64)
     found += 1
     found <<= _GENERATION_SHIFT
-    found ^= (ids >> np.uint64(3)).view(np.int64)
+    for at in range(0, len(ids), _BLOCK):  # no further column
+        found[at : at + _BLOCK] ^= (ids[at : at + _BLOCK] >> np.uint64(3)).view(
+            np.int64
+        )
     found &= (1 << 63) - 1
     found[generation < 0] = 0
     return found
