@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.arrays.hashing import FNV_OFFSET, fnv1a
 from ingest.heap.values import ValueKind
 
 if TYPE_CHECKING:
@@ -18,17 +19,12 @@ _UTF16 = int(ValueKind.UTF16)
 
 @kernel
 def _digest(row: Ints, kind: Bytes, start: Longs, content: Bytes, digest: Ids) -> None:
-    """Fill ``digest`` where the value is a text: FNV-1a, never 0.
-
-    Source: draft-eastlake-fnv, section 5.
-    """
+    """Fill ``digest`` where the value is a text, never with 0."""
     for i in range(len(row)):
         if kind[i] > _UTF16:
             continue
-        number = np.uint64(0xCBF29CE484222325)
-        for at in range(start[i], start[i + 1]):
-            number = (number ^ np.uint64(content[at])) * np.uint64(0x100000001B3)
-        digest[row[i]] = number | np.uint64(1)
+        found = fnv1a(content, start[i], start[i + 1], FNV_OFFSET)
+        digest[row[i]] = found | np.uint64(1)
 
 
 def text_digests(values: ObjectValues | None, object_count: int) -> Ids:

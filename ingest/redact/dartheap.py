@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.arrays.hashing import FNV_OFFSET, FNV_PRIME, fnv1a
 from ingest.errors import TruncatedDump
 from ingest.heap.redaction import FILLER, MARK
 from ingest.readers import open_source
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME_BYTES = 1 << 16
 _CHUNK_BYTES = 1 << 19
-_MULTIPLIER, _SEED = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
 
 
 @kernel
@@ -70,12 +70,10 @@ def hide(data: Bytes, begin: int, end: int, key: Number, whole: bool) -> int:
     is_public = is_public or (end - begin > 8 and data[begin + 7] == 0x3A)
     if is_public and not whole:
         return 0
-    state = _SEED ^ key
-    for i in range(begin, last):
-        state = (state ^ np.uint64(data[i])) * _MULTIPLIER
+    state = fnv1a(data, begin, last, FNV_OFFSET ^ key)
     for i in range(begin, last):
         if data[i] not in (0x2F, 0x3A, 0x5C) or whole:
-            state = state * _MULTIPLIER + np.uint64(1)
+            state = state * FNV_PRIME + np.uint64(1)
             data[i] = 0x61 + int((state >> np.uint64(40)) % np.uint64(26))
     return last - begin
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.arrays.hashing import FNV_OFFSET, fnv1a
 from ingest.readers import open_source
 from ingest.readers.shared.lines import to_utf8
 from ingest.redact.names import secrets_in
@@ -32,10 +33,8 @@ _ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 
 @kernel
 def _slot(data: Bytes, at: int) -> int:
-    state = np.uint64(0xCBF29CE484222325)
-    for i in range(_SHORTEST):
-        state = (state ^ np.uint64(data[at + i])) * np.uint64(0x100000001B3)
-    return int(state >> np.uint64(64 - _BITS))
+    found = fnv1a(data, at, at + _SHORTEST, FNV_OFFSET)
+    return int(found >> np.uint64(64 - _BITS))
 
 
 @kernel

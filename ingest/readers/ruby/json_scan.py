@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.arrays.hashing import FNV_OFFSET, FNV_PRIME
 from ingest.heap.values import ValueKind
 from ingest.readers.shared.cut_texts import MARK_UNITS, store_digest, write_mark
 from ingest.readers.shared.text_scan import CLASS, escaped, hex4
@@ -17,7 +18,6 @@ from ingest.readers.shared.text_scan import CLASS, escaped, hex4
 if TYPE_CHECKING:
     from ingest.arrays.compiled import Bytes, Number
 
-_OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _MOST_HEX_DIGITS = 15
 _LARGEST = 1 << 58
 _MOST_TEXT_BYTES, _CUT_CHARACTERS = 256, 128
@@ -25,9 +25,9 @@ _MOST_TEXT_BYTES, _CUT_CHARACTERS = 256, 128
 
 def text_hash(text: bytes) -> int:
     """The hash by which texts are told apart (FNV-1a, 64 bits)."""
-    found = int(_OFFSET)
+    found = int(FNV_OFFSET)
     for byte in text:
-        found = ((found ^ byte) * int(_PRIME)) & ((1 << 64) - 1)
+        found = ((found ^ byte) * int(FNV_PRIME)) & ((1 << 64) - 1)
     return found
 
 
@@ -42,17 +42,17 @@ def after_blanks(data: Bytes, at: int) -> int:
 @kernel
 def hashed_text(data: Bytes, at: int) -> tuple[int, Number]:
     """Where a text that begins behind a quote ends, and its hash; -1 for nowhere."""
-    found = _OFFSET
+    found = FNV_OFFSET
     while data[at] != 0x22:
         byte = data[at]
         if byte == 0x0A:
             return -1, found
-        found = (found ^ np.uint64(byte)) * _PRIME
+        found = (found ^ np.uint64(byte)) * FNV_PRIME
         at += 1
         if byte == 0x5C:
             if data[at] == 0x0A:
                 return -1, found
-            found = (found ^ np.uint64(data[at])) * _PRIME
+            found = (found ^ np.uint64(data[at])) * FNV_PRIME
             at += 1
     return at, found
 
