@@ -326,8 +326,8 @@ class _Run:
                     raise CaptureError(
                         f"{self._shown}: no copy of it can run; try --mode stop"
                         if self._mode == "fork"
-                        else f"{self._shown} does not begin to write; perhaps it can "
-                        "open no more files: try without --mode stop"
+                        else f"{self._shown} does not begin to write: it is busy, or "
+                        "can open no more files; try without --mode stop"
                     )
                 is_copy, pause_s = self._mode == "fork", 0.0
                 with suppress(OSError):  # it has become another program by now
@@ -373,7 +373,8 @@ class _Run:
 
     def _has_begun(self, whole: float) -> bool:
         """Whether the text runs; a copy that does not run it is killed."""
-        until = min(whole, time.monotonic() + _BEGIN_S)
+        times = 1 if self._mode == "fork" else _MOST_COPIES  # one that has to do
+        until = min(whole, time.monotonic() + times * _BEGIN_S)
         while not self._folder.has("started"):
             if self._mode == "fork":
                 copy: int | None = 1
