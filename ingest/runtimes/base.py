@@ -145,6 +145,8 @@ class Runtime:
         library_functions: Regular expression that matches values of those functions
             that are not the program's own.
         library_scripts: The same of constructors: their classes are of the library.
+        shape: Prefix of the names of types that objects without a class have; empty if
+            all have one.
         prototype_type: Full name of the type of prototypes, whose value is the name of
             their class and which refer to its constructor; empty if there are none.
         collections: Words for the runtime's own collections, by full name, if a
@@ -192,6 +194,7 @@ class Runtime:
     function_type: str = ""
     library_functions: str = r"(?!)"
     library_scripts: str = r"(?!)"
+    shape: str = ""
     prototype_type: str = ""
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -64,7 +64,8 @@ V8 = Runtime(
     function_type="Function",
     # Functions of Node's scripts, and bound or built-in ones, which have no place.
     library_functions=r" node:|^[^:]*$",
-    library_scripts=r" (?:node|ext):",
+    library_scripts=r" (?:node|ext):|/node_modules/",
+    shape="{",
     prototype_type="(prototype)",
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",

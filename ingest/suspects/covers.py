@@ -74,6 +74,13 @@ class Covers:
         self._weak = np.array(
             [name in runtime.weak_holders for name in graph.type_names], np.bool_
         )
+        self._has_no_class = np.array(
+            [
+                bool(runtime.shape) and name.startswith(runtime.shape)
+                for name in graph.type_names
+            ],
+            np.bool_,
+        )
         self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._table_objects = places.table_objects
@@ -137,15 +144,27 @@ class Covers:
         if edge.source in self._table_objects or self._declares(edge):
             return False
         kind = int(self._graph.type_index[edge.source])
-        return bool(self._weak[kind] or self._classes[kind] != TypeClass.PROGRAM) and (
-            self._places.part(edge.source) is None or bool(self._weak[kind])
-        )
+        if self._weak[kind] or self._places.part(edge.source) is not None:
+            return bool(self._weak[kind])
+        if self._classes[kind] == TypeClass.LIBRARY:
+            return not self._has_name(edge)
+        return bool(self._classes[kind] != TypeClass.PROGRAM)
+
+    def _is_library_place(self, edge: Edge) -> bool:
+        """Whether it is in a class or function of a library."""
+        part = self._places.part(edge.source)
+        if part is None:
+            return False
+        return bool(self._runtime.type_classes([part])[0] != TypeClass.PROGRAM)
 
     def _rank(self, edge: Edge) -> int:
         """How late a place is named: weak ones last, before them a library's fields."""
         if self.is_weak(edge):
             return 2
-        return int(edge.source == ROOT and not self._of_program[edge.row])
+        if edge.source == ROOT:
+            return int(not self._of_program[edge.row])
+        kind = int(self._graph.type_index[edge.source])
+        return int(self._classes[kind] == TypeClass.LIBRARY or self._has_no_class[kind])
 
     def _says_little(self, edge: Edge) -> int:
         """How little a place says as the holder: a root without a name least."""
@@ -176,6 +195,8 @@ class Covers:
             return False  # as the functions of the global object are
         if tier == 0 and self._is_collection(edge):
             return False  # of the program's own: what has it is named
+        if tier == 0 and self._has_no_class[own]:
+            return False
         if self._classes[own] == TypeClass.PROGRAM:
             return True
         prefix = self._runtime.module_prefix

@@ -111,7 +111,12 @@ class Cuts(Covers):
         return Verified(text, tuple(edges), lost, size)
 
     def of(
-        self, kind: int, members: NDArray[np.int32], retained_bytes: int
+        self,
+        kind: int,
+        members: NDArray[np.int32],
+        retained_bytes: int,
+        *,
+        is_of_own_type: bool = False,
     ) -> Verified | None:
         """The cut that frees a pile with least besides; ``None`` if none does.
 
@@ -119,7 +124,9 @@ class Cuts(Covers):
             kind: Its type.
             members: int32. Its objects, the one that retains most first.
             retained_bytes: What they retain.
+            is_of_own_type: Whether an object of their type holds them.
         """
+        own, kind = kind, -1 if is_of_own_type else kind
         target, member = self._joint(members, retained_bytes), int(members[0])
         least = ENOUGH * retained_bytes
         most: float = _MUCH_MORE * retained_bytes
@@ -136,7 +143,7 @@ class Cuts(Covers):
                 for found in self._candidates(one, kind, member, by_address):
                     if found is None or found.freed_bytes < least:
                         continue
-                    if found.freed_bytes <= most or self._frees_alike(found, kind):
+                    if found.freed_bytes <= most or self._frees_alike(found, own):
                         return found
         return None
 
@@ -324,11 +331,27 @@ class Cuts(Covers):
         is_below(self._metrics.dominator, some, below, MAX_STEPS, inside)
         return int(some[int(np.argmax(inside))])
 
+    def _is_nearer(self, near: list[Edge], far: list[Edge]) -> bool:
+        """Whether one field of a library's object is to name, not what holds that one.
+
+        As where several places of the program refer to the object of the library, or
+        one that is a library's too, or a variable, which is named as well.
+        """
+        kind = int(self._graph.type_index[near[0].source])
+        is_field = near[0].source != ROOT and self._has_name(near[0])
+        is_field &= self._classes[kind] == TypeClass.LIBRARY and not self._weak[kind]
+        if not is_field or len(self._words_of(near)) > 1:
+            return False
+        is_named = far[0].source == ROOT or self._is_library_place(far[0])
+        return is_named or len(self._words_of(far)) > 1
+
     def _best_cover(
         self, target: int, kind: int, inside: Bools | None = None
     ) -> list[Edge] | None:
-        covers = [self._cover(target, kind, tier, inside) for tier in (0, 1)]
-        found = [cover for cover in covers if cover]
+        far, near = (self._cover(target, kind, tier, inside) for tier in (0, 1))
+        if far and near and self._is_nearer(near, far):
+            return near
+        found = [cover for cover in (far, near) if cover]
         found.sort(key=lambda cover: self._says_little(cover[0]))
         return found[0] if found else None
 

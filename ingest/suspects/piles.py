@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.analysis.types import rows_where, sum_by
+from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import marked, some_of
-from ingest.suspects.ownership import Ownership, ownership
-from ingest.system.memory import beside, in_ranges
+from ingest.suspects.ownership import Ownership, owned, ownership
+from ingest.system.memory import beside
+from ingest.what_if.places import UNNAMED_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,6 +58,10 @@ RUN_SHARE = 0.1
 """Share of a list's or tree's objects of the program that have its own type."""
 
 _MUCH_MORE, _MANY_MORE, _FEWEST_PARTS = 3, 2, 4
+
+_NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
+
+_LEAST_ROWS = 100
 
 _MAX_SEARCHES = 200
 
@@ -174,54 +179,6 @@ def _sum_heads(
             sums[group[at]] += retained_bytes[rows[at]]
 
 
-@kernel
-def _mark_owned(
-    owner: Ints,
-    entry: Ints,
-    owners: Ints,
-    container: int,
-    is_owned: Bools,
-    first: int,
-    end: int,
-) -> None:
-    """Mark objects that others own, in one container or, if it is -1, anywhere.
-
-    The entry of an object below another one of its type is ``-1 - entry``.
-    """
-    for row in range(first, end):
-        is_there = container < 0 or entry[row] in (container, -1 - container)
-        if is_there:
-            at = np.searchsorted(owners, owner[row])
-            is_owned[row] = at < len(owners) and owners[at] == owner[row]
-
-
-def _owned(
-    level: Ownership, owners: list[int], container: int | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """The objects that some objects own.
-
-    Memory: 9 bytes an object, and 1 for each of the heap.
-
-    Args:
-        level: Owners of objects.
-        owners: The objects, in any order.
-        container: The only entry whose objects are wanted; ``None`` for all.
-
-    Returns:
-        The objects; the entry of each; whether one of its type is above it.
-    """
-    is_owned = np.zeros(len(level.owner), np.bool_)
-    of, only = np.array(owners, np.int32), -1 if container is None else container
-    columns = level.owner, level.entry, np.sort(of), only, is_owned
-    in_ranges(lambda *rows: _mark_owned(*columns, *rows), 0, len(is_owned))
-    rows = rows_where(is_owned)
-    del is_owned
-    entry = level.entry[rows]
-    is_inner = entry < 0
-    np.invert(entry, out=entry, where=is_inner)  # ~entry is -1 - entry
-    return rows, entry, is_inner
-
-
 def _of_library_scripts(graph: HeapGraph, classes: NDArray[np.uint8]) -> list[int]:
     """The types whose constructors are all in scripts of the runtime's library."""
     runtime = named(graph.runtime)
@@ -311,13 +268,18 @@ class PileSearch:
         of the runtime's own is no leak of the program. At most ``most`` objects are
         looked at.
         """
+        pile = self._of_classes(pile)
         cuts, members = self.paths.cuts, pile.members
         if self._are_functions_of_library(members):
             return None
         if pile.waits:
             cut = cuts.of_waiting(pile.type_index, members)
         else:
-            cut = cuts.of(pile.type_index, members, pile.retained_bytes)
+            own = self.graph.type_index[pile.owner] if pile.owner >= 0 else -1
+            cut = cuts.of(
+                pile.type_index, members, pile.retained_bytes,
+                is_of_own_type=bool(own == pile.type_index),
+            )  # fmt: skip
         is_group = cut is None
         if cut is None:
             found = cuts.of_group(pile.type_index, members, most)
@@ -327,6 +289,10 @@ class PileSearch:
         holder = self.paths.of(cut.edges[0], cuts.member_below(cut.edges[0], members))
         if holder.is_statics_table and len(holder.path) == 1:
             return None
+        is_unclear = holder.words == UNNAMED_ROOT
+        is_unclear &= self._has_no_class(pile.type_index)
+        if is_unclear and cut.freed_bytes > _NEARLY_ALL * self.metrics.reachable_bytes:
+            return None  # what libraries hang at the global object
         is_own = self.classes[pile.type_index] == TypeClass.PROGRAM
         edge = cut.edges[0]
         is_direct = edge.below == (holder.member,)
@@ -341,9 +307,43 @@ class PileSearch:
         )
         return Held(pile, holder, cut, is_group)
 
+    def _has_no_class(self, kind: int) -> bool:
+        shape = named(self.graph.runtime).shape
+        return bool(shape) and self.graph.type_names[kind].startswith(shape)
+
+    def _of_classes(self, pile: Pile) -> Pile:
+        """The pile, or of objects without a class what of a class has each of them.
+
+        As the headers of responses: each has them in an object of its own.
+        """
+        if not self._has_no_class(pile.type_index) or not pile.is_many:
+            return pile
+        kinds, above = self.graph.type_index, self.metrics.dominator[pile.members]
+        for _ in range(_STEPS_ABOVE):
+            is_on = (above >= 0) & (self.classes[kinds[above]] == TypeClass.CONTAINER)
+            above[is_on] = self.metrics.dominator[above[is_on]]
+        kind = int(kinds[above[0]]) if above[0] >= 0 else -1
+        is_class = kind >= 0 and self.classes[kind] == TypeClass.LIBRARY
+        if not is_class or not (kinds[above] == kind).all() or (above < 0).any():
+            return pile
+        found = np.unique(above)
+        if len(found) < len(pile.members):
+            return pile
+        retained = self.metrics.retained_bytes[found]
+        order = np.argsort(-retained, kind="stable")
+        return pile._replace(
+            type_index=kind,
+            object_count=len(found),
+            retained_bytes=int(retained.sum()),
+            members=found[order],
+            is_run=False,
+        )
+
     def _count(self, pile: Pile, lost: Bools) -> int:
         """How many objects of a pile's type a cut frees; of texts, whole ones."""
         kinds, kind = self.graph.type_index, pile.type_index
+        if self.classes[kind] == TypeClass.CONTAINER:
+            return pile.object_count
         rows = np.flatnonzero(lost & (kinds == kind))
         if self.classes[kind] != TypeClass.LIBRARY:
             return len(rows)
@@ -427,7 +427,7 @@ class PileSearch:
             owners: The object and those of its type that it retains, or `ROOT`.
         """
         self._searches += 1
-        rows, entry, is_inner = _owned(level, owners)
+        rows, entry, is_inner = owned(level, owners)
         if self._searches > _MAX_SEARCHES or not len(rows):
             return
         slots, entries = self._large_entries(rows, entry, owning)
@@ -497,9 +497,11 @@ class PileSearch:
                 continue  # shared strings and the like, which nothing has in common
             found = key == group
             count = int(np.count_nonzero(found))
-            found &= ~is_inner
-            members = rows[found]
+            inner, members = rows[found & is_inner], rows[found & ~is_inner]
             del found
+            if (of_one := self._children(group % types, inner, members)) is not None:
+                yield of_one
+                continue
             order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
             yield Pile(
                 type_index=group % types,
@@ -510,6 +512,34 @@ class PileSearch:
                 owner=owner,
                 is_run=self._is_run(members, count),
             )
+
+    def _children(
+        self, kind: int, inner: NDArray[np.int32], heads: NDArray[np.int32]
+    ) -> Pile | None:
+        """Objects of one type that one of their own type has, as a metric's children.
+
+        Args:
+            kind: Their type.
+            inner: int32. Those that others of the type dominate.
+            heads: int32. The others.
+
+        Returns:
+            ``None`` if they are a list or a tree, or held in another way.
+        """
+        if len(inner) < max(SHORT_RUN, len(heads)):
+            return None
+        above = self.metrics.dominator[inner]
+        for _ in range(_STEPS_ABOVE):
+            is_on = (above >= 0) & (self.graph.type_index[above] != kind)
+            above[is_on] = self.metrics.dominator[above[is_on]]
+        parent = int(np.bincount(np.maximum(above, 0)).argmax())
+        if np.count_nonzero(above == parent) < MOST * (len(inner) + len(heads)):
+            return None
+        members = inner[above == parent]
+        retained = self.metrics.retained_bytes[members]
+        order = np.argsort(-retained, kind="stable")
+        size = int(retained.sum())
+        return Pile(kind, len(members), size, members[order], -1, parent)
 
     def _is_run(self, members: NDArray[np.int32], count: int) -> bool:
         """Whether so many objects are a list or tree with little else in it.
@@ -579,7 +609,7 @@ class PileSearch:
             container: What the owner dominates.
             owners: The owners, as in `_piles_of`.
         """
-        values, _, _ = _owned(level, owners, container)
+        values, _, _ = owned(level, owners, container)
         kinds = self.graph.type_index[values]
         is_value = (kinds >= 0) & (self.classes[kinds] != TypeClass.PROGRAM)
         is_value &= ~self.program.is_metadata[values]
@@ -588,9 +618,9 @@ class PileSearch:
         size = int(self.graph.shallow_bytes[values].sum())
         if size < self.least:
             return
-        level = self._libraries
+        level_of_program, level = level, self._libraries
         owner = owners[0]
-        rows, _, is_inner = _owned(level, owners, container)
+        rows, _, is_inner = owned(level, owners, container)
         slot = np.ones(len(rows), np.uint8)
         found = [
             inner._replace(counted_bytes=size)
@@ -599,15 +629,47 @@ class PileSearch:
             )
             for inner in self._followed(level, TypeClass.LIBRARY, pile)
         ]
+        kinds = self.graph.type_index[values]
+        by_type = sum_by(kinds, self.graph.shallow_bytes[values], len(self.classes))
+        is_value = self.classes == TypeClass.LIBRARY
+        sizes = [int(by_type[is_value].max(initial=0))]
+        most = max(sizes + [one.retained_bytes for one in found])
+        table = self._rows(level_of_program, owners, container, size)
+        if table is not None and 2 * most < table.retained_bytes:
+            yield table
+            return
         if found:
             yield max(found, key=lambda pile: pile.compared_bytes)
             return
-        kinds = self.graph.type_index[values]
-        by_type = sum_by(kinds, self.graph.shallow_bytes[values], len(self.classes))
         largest = int(np.argmax(by_type))
         if 2 * by_type[largest] >= size:
             members = values[kinds == largest]
             yield self._pile_of(members, size, container, owner)
+
+    def _rows(
+        self, level: Ownership, owners: list[int], container: int, size_bytes: int
+    ) -> Pile | None:
+        """The collections in a container that have nearly all: rows of a table.
+
+        Of several types, that of which there are most; ``None`` for few.
+        """
+        found, _, _ = owned(level, owners, container)
+        kinds = self.graph.type_index[found]
+        is_row = (kinds >= 0) & (self.classes[kinds] == TypeClass.CONTAINER)
+        is_row &= found != container
+        found, kinds = found[is_row], kinds[is_row]
+        many = count_by(kinds, len(self.classes))
+        known = named(self.graph.runtime).collections
+        for kind in np.argsort(-many, kind="stable").tolist():
+            if many[kind] < _LEAST_ROWS:
+                break
+            if self.graph.type_names[kind] not in known:
+                continue
+            pile = self._pile_of(found[kinds == kind], size_bytes, container, owners[0])
+            is_flat = 2 * len(pile.members) >= many[kind]
+            if is_flat and pile.retained_bytes >= MOST * size_bytes:
+                return pile._replace(object_count=len(pile.members))
+        return None
 
     def _pile_of(
         self, found: NDArray[np.int32], counted_bytes: int, container: int, owner: int

@@ -11,6 +11,7 @@ import contextvars
 import functools
 import gc
 import itertools
+import json
 import logging
 import logging.handlers
 import multiprocessing
@@ -698,6 +699,44 @@ def slow_subscribers():
         await asyncio.to_thread(ready)
 
     asyncio.run(main())
+
+
+def parsed_rows():
+    """Rows of parsed JSON, which are no objects of the program's."""
+    shop.prices = {
+        day: json.loads(json.dumps([{"sku": f"{day}-{i}", "price": i * 1.5,
+            "stock": i * 1000, "cost": i + 0.5} for i in range(500)]))
+        for day in range(20)
+    }  # fmt: skip
+    ready()
+
+
+def loggers_of_connections():
+    for number in range(6000):
+        logging.getLogger(f"shop.connection.{number}")
+    ready()
+
+
+class Wrapper:
+    """A cache of one's own, as libraries have it: a function that has a dict."""
+
+    def __init__(self, called):
+        functools.update_wrapper(self, called)
+        self.cache = {}
+
+    def __call__(self, number):
+        return self.cache.setdefault(number, self.__wrapped__(number))
+
+
+@Wrapper
+def priced(number):
+    return Invoice(number)
+
+
+def wrapped_cache():
+    for number in range(4000):
+        priced(number)
+    ready()
 
 
 KINDS = {

@@ -141,6 +141,7 @@ def assemble(
             )
             names = NodeNames(snapshot, edges, kinds, types)
         names.name_scopes(closures, scripts, sources)
+        names.name_exports()
         values = names.values(
             closures, scripts, sources, with_synthetic=fold is Fold.NONE
         )

@@ -35,6 +35,7 @@ _GLOBAL, _WITHOUT_URL = "global", " / "
 _PROTOTYPE = "(prototype)"
 _LISTENERS = "_events"
 _CONTEXT = "system / Context"
+_OF_MODULES = ("system / SourceTextModule", "extension", "system / Cell", "value")
 _SCRIPT = "system / Script"
 """V8's name of a script since 2025; `` / `` and the script's name may follow."""
 _DIGEST = re.compile(
@@ -373,6 +374,48 @@ class NodeNames:
                     path = bundle_name(path)
                 if path:
                     self.type_row[rows[called == name]] = self._row(prefix + path)
+
+    def name_exports(self) -> None:
+        """Name the cells of variables that a module exports as its scope is named.
+
+        A module refers to a table, in which the name of each variable is before its
+        cell. The edge from the cell to the value gets that name.
+        """
+        found = [self._strings.find(text) for text in _OF_MODULES]
+        if min(found) < 0:
+            return
+        module, extension, cell, value = found
+        snapshot, edges = self._snapshot, self._edges
+        at = np.flatnonzero(edges.name == extension)
+        at = at[snapshot.name[edges.to[at]] == module]
+        for scope, node in zip(
+            (np.searchsorted(edges.start, at, "right") - 1).tolist(),
+            edges.to[at].tolist(),
+            strict=True,
+        ):
+            if not self.type_names[self.type_row[scope]].startswith(MODULE):
+                continue
+            for table in edges.to[slice(*edges.start[node : node + 2])].tolist():
+                if snapshot.type[table] != self._kinds.array:
+                    continue
+                row = slice(*edges.start[table : table + 2])
+                entries = dict(
+                    zip(
+                        map(self.text, edges.name[row].tolist()),
+                        edges.to[row].tolist(),
+                        strict=True,
+                    )
+                )
+                for place, one in entries.items():
+                    before = str(int(place) - 1) if place.isdecimal() else ""
+                    key = entries.get(before, one)
+                    is_string = snapshot.type[key] == self._kinds.string
+                    if snapshot.name[one] != cell or not is_string:
+                        continue
+                    self.type_row[one] = self.type_row[scope]
+                    own = slice(*edges.start[one : one + 2])
+                    name = edges.name[own]
+                    name[name == value] = snapshot.name[key]
 
     def _strings_of(self, one: str, other: str) -> tuple[int, int]:
         """Rows of two strings; -1 for one that the snapshot does not have."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ingest.analysis.metrics import analyse
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
@@ -53,12 +55,15 @@ def holding(heap: V8Heap, name: str, held: list[int]) -> int:
     )
 
 
-def test_a_class_whose_constructor_is_nodes_is_no_holder_of_the_program(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    "library", ["node:internal/webstreams", "/srv/node_modules/rxjs/Subject.js"]
+)
+def test_a_class_of_a_library_is_no_holder_of_the_program(
+    library: str, tmp_path: Path
 ) -> None:
     heap = program()
     for name, script in (
-        ("Controller", "node:internal/webstreams"), ("Shop", "/srv/a.js"),
+        ("Controller", library), ("Shop", "/srv/a.js"),
     ):  # fmt: skip
         constructor = closure(heap, name, script)
         prototype = heap.node("object", name, 32)
@@ -153,3 +158,46 @@ def test_of_two_objects_the_one_that_has_nearly_all_is_told(tmp_path: Path) -> N
 
     assert found.object_count == 1
     assert found.sentence.startswith("One Ring (39.1 KiB")
+
+
+def test_an_exported_variable_of_a_module_is_named(tmp_path: Path) -> None:
+    heap = program()
+    sessions = holding(heap, "Object", orders(heap))
+    cell = heap.node("hidden", "system / Cell", 16, [("internal", "value", sessions)])
+    name = heap.node("string", "sessions", 24)
+    exported = [("internal", "7", name), ("internal", "8", cell)]
+    table = heap.node("array", "", 64, exported)
+    module = heap.node("hidden", "system / SourceTextModule", 80, [
+        ("hidden", 0, table),
+    ])  # fmt: skip
+    native = heap.node("object", "system / NativeContext", 40)
+    scope = heap.node("object", "system / Context", 40, [
+        ("internal", "extension", module), ("internal", "previous", native),
+    ])  # fmt: skip
+    opened = closure(heap, "open", "file:///srv/shop.mjs")
+    heap.edge(opened, "internal", "context", scope)
+    heap.edge(1, "property", "open", opened)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert "by module-level sessions of srv/shop.mjs" in suspect.sentence
+    assert suspect.cut == "module-level sessions of srv/shop.mjs -> Object"
+
+
+def test_what_has_the_objects_without_a_class_is_named(tmp_path: Path) -> None:
+    heap = program()
+    replies = []
+    for _ in range(_MANY):
+        headers = heap.node("object", "{etag, length}", 200)
+        replies.append(heap.node("object", "ServerResponse", 100, [
+            ("property", "headers", headers),
+        ]))  # fmt: skip
+    held = holding(heap, "Array", replies)
+    state = heap.node("object", "{replies}", 24, [("property", "replies", held)])
+    shop = heap.node("object", "Shop", 40, [("property", "state", state)])
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith(f"{_MANY} ServerResponse (")
+    assert "by Shop.state" in suspect.sentence
