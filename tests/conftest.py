@@ -57,7 +57,8 @@ def pytest_collection_modifyitems(
 
     A test marked ``slow(every=5)`` is slow but for every fifth of its parameters.
     """
-    had, left_out = [], []
+    had: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
     seen: Counter[str] = Counter()
     for item in items:
         marks = {mark.name: mark for mark in item.iter_markers()}

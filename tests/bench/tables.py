@@ -38,8 +38,8 @@ def heap(
     path = home / f"{shape}-{objects}-{references}-{seed}.gclog"
     if not path.exists():
         part = path.with_suffix(".part")
-        words = (str(part), str(objects), str(references))
-        words = (*words, "--seed", str(seed), "--shape", shape)
+        words = [str(part), str(objects), str(references)]
+        words += ["--seed", str(seed), "--shape", shape]
         run(sys.executable, "-m", "tests.bench.heaps", *words)
         part.replace(path)
     return path

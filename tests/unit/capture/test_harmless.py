@@ -162,7 +162,7 @@ def test_a_sleep_in_c_is_not_cut_short_by_a_kill(resumed: int) -> None:
         for _ in range(resumed):
             assert call(program.pid, function, (), restorer, last)
         if (tool := os.fork()) == 0:
-            TracedThread.run_until = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment, method-assign, return-value]
+            TracedThread.run_until = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment, method-assign]
             call(program.pid, function, (), restorer, last)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(tool, 0)[1]) == -signal.SIGKILL

@@ -7,7 +7,7 @@ import gzip
 import io
 import tracemalloc
 import zipfile
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +19,7 @@ from ingest.readers.digests import digest_of, is_rereadable
 from tests.unit.readers.test_gclog import EXCERPT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 DUMP = EXCERPT.encode()
@@ -45,16 +46,17 @@ def test_a_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     plain = tmp_path / "plain"
     plain.write_bytes(DUMP)
     paths = [str(plain), archive(tmp_path / "all.zip", {"app.gclog": DUMP})]
-    opened = []
+    opened: list[str] = []
+
+    def noting(really: Callable[..., IO[bytes]]) -> Callable[..., IO[bytes]]:
+        def noted(path: object, *given: object, **named: object) -> IO[bytes]:
+            opened.append(str(path))
+            return really(path, *given, **named)
+
+        return noted
+
     for module in (io, builtins):
-        really = module.open
-        monkeypatch.setattr(
-            module,
-            "open",
-            lambda path, *given, really=really, **named: (
-                opened.append(str(path)) or really(path, *given, **named)
-            ),
-        )
+        monkeypatch.setattr(module, "open", noting(module.open))
     for path in paths:
         with open_source(path) as source:
             assert read(source, DEFAULTS, silent).object_count
