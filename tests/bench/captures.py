@@ -353,6 +353,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--states", help="those whose names begin so; commas between")
     asked = parser.parse_args()
+    # Programs are ended also where this is ended, for instance by `timeout`.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     pythons = asked.pythons or [str(path) for path in minors_by_path()]
     until = time.monotonic() + 60 * asked.minutes
     wanted = tuple((asked.states or "").split(","))
