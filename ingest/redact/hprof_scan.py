@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.arrays.search import place_of
 from ingest.heap.redaction import FILLER
 from ingest.readers.hprof.records import (
     CUT,
@@ -19,7 +20,6 @@ from ingest.readers.hprof.records import (
     number,
 )
 from ingest.readers.hprof.scan import class_end
-from ingest.readers.shared.id_table import place_of
 
 if TYPE_CHECKING:
     from ingest.arrays.compiled import Bytes, Ids, Ints, Longs, Number

@@ -15,6 +15,7 @@ import numpy as np
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.types import rows_where
 from ingest.arrays.compiled import kernel
+from ingest.arrays.search import place_of
 from ingest.heap.graph import NO_TYPE, OF_LOADER, RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.system.memory import in_ranges
@@ -224,9 +225,7 @@ def _mark_owned(
     """
     for row in range(first, end):
         is_there = container < 0 or entry[row] in (container, -1 - container)
-        if is_there:
-            at = np.searchsorted(owners, owner[row])
-            is_owned[row] = at < len(owners) and owners[at] == owner[row]
+        is_owned[row] = is_there and place_of(owners, owner[row]) >= 0
 
 
 def owned(

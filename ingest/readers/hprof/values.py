@@ -12,6 +12,7 @@ import numpy as np
 
 from ingest.arrays.array_files import release_pages
 from ingest.arrays.compiled import kernel
+from ingest.arrays.search import place_of
 from ingest.arrays.spill import NEVER
 from ingest.heap.values import ExternalMemory, ObjectValues, ValueKind
 from ingest.readers.hprof.records import (
@@ -35,7 +36,6 @@ from ingest.readers.hprof.records import (
 )
 from ingest.readers.shared.columns import GrowingColumn
 from ingest.readers.shared.cut_texts import MARK_UNITS, write_mark
-from ingest.readers.shared.id_table import place_of
 from ingest.readers.shared.resolver import in_threads
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.arrays.search import place_of
 from ingest.heap.graph import NO_FIELD, RefKind
 from ingest.readers.perfetto.renaming import TraceNames
 from ingest.readers.perfetto.scan import (
@@ -28,7 +29,7 @@ from ingest.readers.perfetto.scan import (
     TYPE_COLUMNS,
 )
 from ingest.readers.shared.columns import MAX_SIZE_BYTES, starts_of
-from ingest.readers.shared.id_table import IdTable, place_of
+from ingest.readers.shared.id_table import IdTable
 from ingest.readers.shared.java import REFERENCE, REFERENT_KINDS, WEAKER
 
 if TYPE_CHECKING:

@@ -49,19 +49,6 @@ _MANY_KEYS = 1 << 20
 
 
 @kernel
-def place_of(ascending: NDArray[Any], wanted: Number) -> int:
-    """Where ascending numbers have one; -1 if they do not."""
-    begin, end = 0, len(ascending)
-    while begin < end:
-        middle = (begin + end) // 2
-        if ascending[middle] < wanted:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin if begin < len(ascending) and ascending[begin] == wanted else -1
-
-
-@kernel
 def _slot(key: Number, scope: Number, seed: Number, mask: int) -> Number:
     """The first slot, int64, of uint64 ``key`` in ``scope``; ``mask`` is 2^k - 1.
 

@@ -117,11 +117,11 @@ def test_a_file_whose_name_looks_like_a_member_is_itself(tmp_path: Path) -> None
 
 
 def test_an_archive_without_a_dump(tmp_path: Path) -> None:
-    one = archive(tmp_path / "one.zip", {"heap.mlpd": b"\x01\x5a\x50\x4d\3"})
+    one = archive(tmp_path / "one.zip", {"heap.phd": b"\0\x12portable heap dump"})
     two = archive(tmp_path / "two.zip", {"a": b"a", "../b": b"b"})
     many = archive(tmp_path / "many.zip", {f"{i}": b"" for i in range(1001)})
 
-    assert "a log of the Mono profiler (.mlpd)" in refusal(one)
+    assert "OpenJ9 Java heap dump (PHD)" in refusal(one)
     assert "without a dump that can be read: a, ../b" in refusal(two)
     assert "a zip archive of 1,001 files; name one" in refusal(many)
     assert "without files" in refusal(archive(tmp_path / "none.zip", {}))
