@@ -37,6 +37,7 @@ def ran(*arguments: str | Path, under: str = "") -> subprocess.CompletedProcess[
         text=True,
         check=False,
         cwd=CHECKOUT,
+        env=os.environ | {"INGEST_TESTS": "quick"},
         timeout=120,
     )
 
