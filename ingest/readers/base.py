@@ -6,10 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from ingest.errors import DumpError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ingest.heap.graph import GarbageCollection, HeapGraph, Part
     from ingest.heap.read_options import ReadOptions
@@ -35,6 +37,47 @@ class PendingDump(NamedTuple):
 
     part: Part | None
     graph: Callable[[], HeapGraph]
+
+
+class CountedDump(Protocol):
+    """One dump of a file, whose objects have been counted."""
+
+    object_count: int
+
+
+OneDump = TypeVar("OneDump", bound=CountedDump)
+
+
+def default_dump(dumps: Iterable[OneDump]) -> OneDump | None:
+    """The dump to read if the user chooses none: the first one with objects."""
+    return next((dump for dump in dumps if dump.object_count), None)
+
+
+def chosen_dump(
+    dumps: Sequence[OneDump], wanted: int | None, path: str, absent: str, advice: str
+) -> OneDump:
+    """The dump to read.
+
+    Args:
+        dumps: Those of the file, by their numbers.
+        wanted: The number of the part that the user has chosen.
+        path: The file.
+        absent: Says that it has no dump, such as "the log has no heapshot".
+        advice: How to get a file with one.
+
+    Raises:
+        DumpError: there is none.
+    """
+    default = default_dump(dumps)
+    if default is None:
+        raise DumpError(f"{absent}; {advice}", path=path)
+    if wanted is None:
+        return default
+    if wanted >= len(dumps) or not dumps[wanted].object_count:
+        raise DumpError(
+            f"{absent} {wanted} with objects; info lists those that it has", path=path
+        )
+    return dumps[wanted]
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ import numpy as np
 from ingest.errors import DumpError
 from ingest.heap.graph import Part
 from ingest.heap.read_options import DEFAULTS
-from ingest.readers.base import PendingDump, Selection
+from ingest.readers.base import PendingDump, Selection, chosen_dump, default_dump
 from ingest.readers.mlpd import BUFFER, HEADER
 from ingest.readers.mlpd.assembly import assemble
 from ingest.readers.mlpd.records import FOLLOWED, Heapshot, LogRecords
@@ -269,7 +269,7 @@ class _MonoLog:
         if self.selection is Selection.ALL:
             stored = tuple(ROW_OF)
         elif self.selection is Selection.ONE:
-            if number == wanted or (wanted is None and self._default() is None):
+            if number == wanted or (wanted is None and default_dump(shots) is None):
                 stored = tuple(ROW_OF)
             elif wanted is not None and number < wanted:
                 stored = *FOLLOWED, "generation"
@@ -287,31 +287,20 @@ class _MonoLog:
         Raises:
             DumpError: there is none.
         """
-        wanted, default = self.options.part, self._default()
-        if default is None:
-            raise DumpError(
-                "the log has no heapshot; record one: mono "
-                "--profile=log:nodefaults,gc,gcmove,gcroot,heapshot=2gc,output=FILE",
-                path=self.counter.name,
-            )
-        if wanted is None:
-            return default
-        shots = self.records.heapshots
-        if wanted >= len(shots) or not shots[wanted].object_count:
-            raise DumpError(
-                f"the log has no heapshot {wanted} with objects; info lists those that "
-                "it has",
-                path=self.counter.name,
-            )
-        return shots[wanted]
-
-    def _default(self) -> Heapshot | None:
-        """The heapshot to read if the user chooses none."""
-        return next((one for one in self.records.heapshots if one.object_count), None)
+        return chosen_dump(
+            self.records.heapshots,
+            self.options.part,
+            self.counter.name,
+            "the log has no heapshot",
+            "record one: mono --profile=log:nodefaults,gc,gcmove,gcroot,"
+            "heapshot=2gc,output=FILE",
+        )
 
     def part(self, shot: Heapshot) -> Part:
         """Describe a heapshot as a part of the log."""
-        is_default = self.options.part is None and shot is self._default()
+        is_default = self.options.part is None and shot is default_dump(
+            self.records.heapshots
+        )
         return Part(shot.number, shot.object_count, is_default=is_default)
 
     def graph(self, shot: Heapshot, *, is_only: bool = True) -> HeapGraph:

@@ -4,10 +4,9 @@ Class objects are objects of type ``java.lang.Class``, and what their static fie
 refer to has roots of kind ``static``, as in Android's HPROF dumps: the runtime keeps
 its classes. Referents are as strong as the kind of their reference. Flags are not
 recorded, but the main thread has a record of each activity until it is destroyed.
-Objects of the
-zygote and of the boot image are never collected: those that nothing else holds have
-roots of kind ``internal``. Native memory of an object is what a cleaner of it will
-free.
+Objects of the zygote and of the boot image are never collected: those that nothing else
+holds have roots of kind ``internal``. Native memory of an object is what a cleaner of
+it will free.
 
 Source: google/perfetto, ``heap_graph_tracker.cc``.
 """

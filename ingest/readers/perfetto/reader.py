@@ -11,7 +11,7 @@ import numpy as np
 from ingest.errors import DumpError
 from ingest.heap.graph import Part
 from ingest.heap.read_options import DEFAULTS
-from ingest.readers.base import PendingDump, Selection
+from ingest.readers.base import PendingDump, Selection, chosen_dump, default_dump
 from ingest.readers.perfetto import HEAP_GRAPH, MAPPING
 from ingest.readers.perfetto.assembly import assemble
 from ingest.readers.perfetto.packets import fields
@@ -190,14 +190,16 @@ class _GraphTrace:
 
     def _begun(self, pid: int, packet: Packet) -> _GraphDump:
         number = len(self.dumps)
-        first = self._default()
+        first = default_dump(self.dumps)
         stored = self._selection is Selection.ALL and (
             first is None or pid == first.pid
         )
         if self._selection is Selection.ONE:
             wanted = self._options.part
             # Where the user chooses none: the first one that has objects.
-            stored = self._default() is None if wanted is None else number == wanted
+            stored = (
+                default_dump(self.dumps) is None if wanted is None else number == wanted
+            )
         heap = HeapRecords(self._options.spill) if stored else None
         dump = _GraphDump(number, pid, packet.timestamp_ns, packet.offset, heap)
         self.dumps.append(dump)
@@ -225,27 +227,14 @@ class _GraphTrace:
         Raises:
             DumpError: there is none.
         """
-        chosen = self._default()
-        if chosen is None:
-            raise DumpError(
-                "the trace has no heap graph; record one with the data source "
-                "android.java_hprof, as tools/java_heap_dump of Perfetto does",
-                path=self.counter.name,
-            )
-        wanted = self._options.part
-        if wanted is None:
-            return chosen
-        if wanted >= len(self.dumps) or not self.dumps[wanted].object_count:
-            raise DumpError(
-                f"the trace has no heap graph {wanted} with objects; info lists those "
-                "that it has",
-                path=self.counter.name,
-            )
-        return self.dumps[wanted]
-
-    def _default(self) -> _GraphDump | None:
-        """The dump to read if the user chooses none."""
-        return next((dump for dump in self.dumps if dump.object_count), None)
+        return chosen_dump(
+            self.dumps,
+            self._options.part,
+            self.counter.name,
+            "the trace has no heap graph",
+            "record one with the data source android.java_hprof, as "
+            "tools/java_heap_dump of Perfetto does",
+        )
 
     def part(self, dump: _GraphDump) -> Part:
         """Describe a dump as a part of the trace."""
@@ -253,7 +242,7 @@ class _GraphTrace:
             dump.number,
             dump.object_count,
             self._process(dump.pid) if self._several else "",
-            is_default=self._options.part is None and dump is self._default(),
+            is_default=self._options.part is None and dump is default_dump(self.dumps),
         )
 
     def _process(self, pid: int) -> str:
