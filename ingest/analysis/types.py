@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
 
     Listed = TypeVar("Listed", bound=np.generic)
+    Row = TypeVar("Row", bound=np.integer)
 
 _MANY_ROWS = 1 << 20
 """With at least so many rows, all processors list them."""
@@ -71,6 +72,11 @@ def rows_where(chosen: Bools) -> Ints:
 
     listing = partial(_list_rows, chosen)
     return listed(count, listing, len(chosen), np.int32, least=_MANY_ROWS)
+
+
+def largest_first(rows: NDArray[Row], sizes: Longs) -> NDArray[Row]:
+    """Rows by their sizes, the largest first; those of one size as they are."""
+    return rows[np.argsort(-sizes[rows], kind="stable")]
 
 
 def listed(

@@ -246,6 +246,10 @@ class Runtime:
         """Whether a type is a cache that drops entries when it is full."""
         return _any((*_BOUNDED, *self.bounded))
 
+    def has_shape(self, name: str) -> bool:
+        """Whether objects of a type have no class, but a shape."""
+        return bool(self.shape) and name.startswith(self.shape)
+
     @cached_property
     def is_fixed(self) -> Callable[[str], object]:
         """Whether a type is a collection that cannot grow."""

@@ -75,11 +75,7 @@ class Covers:
             [name in runtime.weak_holders for name in graph.type_names], np.bool_
         )
         self._has_no_class = np.array(
-            [
-                bool(runtime.shape) and name.startswith(runtime.shape)
-                for name in graph.type_names
-            ],
-            np.bool_,
+            [runtime.has_shape(name) for name in graph.type_names], np.bool_
         )
         self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}

@@ -79,6 +79,7 @@ def evidence(
     holder: Holder,
     members: NDArray[np.int32],
     pattern: str,
+    slots: str,
 ) -> Evidence:
     """What speaks for and against a leak.
 
@@ -88,12 +89,13 @@ def evidence(
         holder: What holds the objects.
         members: int32. The objects.
         pattern: How they are held.
+        slots: What `unused_slots` says of them.
     """
     signs, doubts = [], []
     word, ended = _ended(graph, members)
     if ended:
         signs.append(ended)
-    if slots := unused_slots(graph, members):
+    if slots:
         signs.append(slots)
     if unused := _unused(graph, members):
         signs.append(unused)

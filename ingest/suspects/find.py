@@ -17,7 +17,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE, search_roots
 from ingest.analysis.fingerprints import of_suspect
-from ingest.analysis.types import count_by, rows_where, sum_by
+from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind
 from ingest.runtimes import TypeClass
@@ -289,8 +289,7 @@ class _Search:
                 continue
             piles = [one.held.pile for one in some]
             rows = np.concatenate([pile.members for pile in piles])
-            retained = self._metrics.retained_bytes[rows]
-            rows = rows[np.argsort(-retained, kind="stable")]
+            rows = largest_first(rows, self._metrics.retained_bytes)
             size = sum(pile.retained_bytes for pile in piles)
             pile = piles[0]._replace(
                 object_count=len(rows), retained_bytes=size, members=rows, entry=-1
@@ -348,7 +347,7 @@ class _Search:
             is_taken = len(self._taken) and _has_bit(self._taken, rows)
             if 2 * np.count_nonzero(is_taken) > len(rows):
                 continue
-            rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
+            rows = largest_first(rows, metrics.retained_bytes)
             pile = Pile(kind, len(rows), int(sizes[kind]), rows, -1, ROOT)
             one = self._told(self._search.held(pile, _LOOKED_AT))
             if one is None or one.held.pile.retained_bytes < least:
@@ -368,6 +367,7 @@ class _Search:
         link = (
             paths.link(pile.type_index, np.flatnonzero(cut.lost)) if pile.is_run else ()
         )
+        slots = unused_slots(graph, pile.members)
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
@@ -388,9 +388,9 @@ class _Search:
             companions=self._companions(held),
             waits_for=finalizer(graph) if pile.waits else None,
             has_many=cut.edges[0].source != ROOT and paths.cuts.of_many(cut.edges),
-            is_sparse=bool(unused_slots(graph, pile.members)),
+            is_sparse=bool(slots),
         )
-        found = evidence(graph, metrics, holder, pile.members, words.pattern)
+        found = evidence(graph, metrics, holder, pile.members, words.pattern, slots)
         return _Told(held, words, found, np.packbits(cut.lost))
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
@@ -416,8 +416,7 @@ class _Search:
         kind = int(np.argmax(sizes))
         if sizes[kind] <= own:
             return ""
-        count = int(np.count_nonzero(kinds == kind))
-        return f"{count:,} {printable(graph.captions.of(graph.type_names[kind]))}"
+        return self._counted(kind, kinds)
 
     def _inside(self, pile: Pile, rows: NDArray[np.int64], freed_bytes: int) -> str:
         """The objects of another type of the program that own most freed bytes."""
@@ -440,8 +439,12 @@ class _Search:
         is_of_program = bool(is_own[kind]) and kind != pile.type_index
         if not is_of_program or 2 * int(sizes[kind]) < freed_bytes:
             return ""
-        count = int(np.count_nonzero(graph.type_index[rows] == kind))
-        return f"{count:,} {printable(graph.captions.of(graph.type_names[kind]))}"
+        return self._counted(kind, graph.type_index[rows])
+
+    def _counted(self, kind: int, kinds: NDArray[np.int32]) -> str:
+        """How many objects are of a type, with its name."""
+        count, captions = int(np.count_nonzero(kinds == kind)), self._graph.captions
+        return f"{count:,} {printable(captions.of(self._graph.type_names[kind]))}"
 
     def _suspect(self, found: _Told) -> Suspect:
         """Make a suspect of a pile."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.analysis.types import count_by, rows_where, sum_by
+from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, TypeColumns, named
@@ -308,8 +308,7 @@ class PileSearch:
         return Held(pile, holder, cut, is_group)
 
     def _has_no_class(self, kind: int) -> bool:
-        shape = named(self.graph.runtime).shape
-        return bool(shape) and self.graph.type_names[kind].startswith(shape)
+        return named(self.graph.runtime).has_shape(self.graph.type_names[kind])
 
     def _of_classes(self, pile: Pile) -> Pile:
         """The pile, or of objects without a class what of a class has each of them.
@@ -329,13 +328,12 @@ class PileSearch:
         found = np.unique(above)
         if len(found) < len(pile.members):
             return pile
-        retained = self.metrics.retained_bytes[found]
-        order = np.argsort(-retained, kind="stable")
+        retained = self.metrics.retained_bytes
         return pile._replace(
             type_index=kind,
             object_count=len(found),
-            retained_bytes=int(retained.sum()),
-            members=found[order],
+            retained_bytes=int(retained[found].sum()),
+            members=largest_first(found, retained),
             is_run=False,
         )
 
@@ -410,9 +408,8 @@ class PileSearch:
         sums = sum_by(kinds, retained, len(self.classes))
         for kind in np.flatnonzero(sums >= self.least).tolist():
             members = rows[kinds == kind]
-            order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
-            size = int(sums[kind])
-            pile = Pile(kind, len(members), size, members[order], -1, ROOT)
+            members = largest_first(members, self.metrics.retained_bytes)
+            pile = Pile(kind, len(members), int(sums[kind]), members, -1, ROOT)
             if pile.is_many:
                 yield pile
 
@@ -502,12 +499,11 @@ class PileSearch:
             if (of_one := self._children(group % types, inner, members)) is not None:
                 yield of_one
                 continue
-            order = np.argsort(-self.metrics.retained_bytes[members], kind="stable")
             yield Pile(
                 type_index=group % types,
                 object_count=count,
                 retained_bytes=size,
-                members=members[order],
+                members=largest_first(members, self.metrics.retained_bytes),
                 entry=entries[at - 1] if at else -1,
                 owner=owner,
                 is_run=self._is_run(members, count),
@@ -535,11 +531,10 @@ class PileSearch:
         parent = int(np.bincount(np.maximum(above, 0)).argmax())
         if np.count_nonzero(above == parent) < MOST * (len(inner) + len(heads)):
             return None
-        members = inner[above == parent]
-        retained = self.metrics.retained_bytes[members]
-        order = np.argsort(-retained, kind="stable")
-        size = int(retained.sum())
-        return Pile(kind, len(members), size, members[order], -1, parent)
+        members, retained = inner[above == parent], self.metrics.retained_bytes
+        size = int(retained[members].sum())
+        members = largest_first(members, retained)
+        return Pile(kind, len(members), size, members, -1, parent)
 
     def _is_run(self, members: NDArray[np.int32], count: int) -> bool:
         """Whether so many objects are a list or tree with little else in it.

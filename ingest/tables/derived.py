@@ -17,6 +17,7 @@ from ingest.analysis import fingerprints
 from ingest.analysis.distances import NOT_REACHED, ROOT, UNREACHABLE, holds
 from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, TREES, merged_tree
 from ingest.analysis.metrics import most_connected
+from ingest.analysis.types import largest_first
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
 from ingest.runtimes import named as runtime_named
@@ -301,7 +302,7 @@ class HeapColumns:
         """
         graph, metrics = self.graph, self.metrics
         rows = np.flatnonzero((metrics.dominator == ROOT) & (graph.type_index >= 0))
-        rows = rows[np.argsort(-metrics.retained_bytes[rows], kind="stable")]
+        rows = largest_first(rows, metrics.retained_bytes)
         kinds, first = np.unique(graph.type_index[rows], return_index=True)
         found = addresses(graph.object_id[rows[first]])
         return scattered(kinds, found, len(graph.type_names))
