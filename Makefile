@@ -78,7 +78,8 @@ test-deep: $(VENV)/.tools ## all with more random examples, kills, full disks an
 test-matrix: $(VENV)/.tools ## some tests under what they may inherit: umask, signals, folder, user...
 	@bash tests/matrix.sh
 
-check: lint test test-slow ## what CI runs
+check: lint ## what CI runs
+	@INGEST_TESTS=both $(MAKE) --no-print-directory test
 
 lint: $(VENV)/.tools ## formatting, style, types
 	@$(BIN)/ruff format --check ingest tests docker

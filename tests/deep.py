@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
 SUITE = "deep" if PROFILE == "deep" else os.environ.get("INGEST_TESTS", "quick")
-"""``quick``, ``slow`` or ``deep``."""
+"""``quick``, ``slow``, ``both`` or ``deep``."""
+_MAY_BE_SLOW = {"quick": {False}, "slow": {True}, "both": {False, True}}
 # The quick suite tries the same examples each time; the deep one more, and others. A
 # shared machine is slow at times: no example is timed.
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
@@ -25,11 +26,13 @@ THOROUGH = settings(max_examples=5000 if PROFILE == "deep" else 50)
 def runs(marks: Iterable[str]) -> bool:
     """Whether this run has what is marked so.
 
-    The deep suite has all tests, ``make test-slow`` those marked ``slow``, and
-    ``make test`` those without either mark.
+    The deep suite has all tests, ``make test-slow`` those marked ``slow``,
+    ``make test`` those without either mark, and CI both in one run.
     """
-    kinds = {"slow", "deep"} & {*marks}
-    return SUITE == "deep" or kinds == ({"slow"} if SUITE == "slow" else set())
+    has = {*marks}
+    return SUITE == "deep" or (
+        "deep" not in has and ("slow" in has) in _MAY_BE_SLOW[SUITE]
+    )
 
 
 MOST_CUTS = 60

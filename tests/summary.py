@@ -23,6 +23,7 @@ EXPECTED = ("Neo4j", "JVM", "Chromium")
 _LEFT_OUT = {
     "quick": "without slow tests (make test-slow) and long ones (make test-deep)",
     "slow": "slow tests only (the others: make test)",
+    "both": "without long tests (make test-deep)",
 }
 _KEY = "tested with"
 _used: set[str] = set()

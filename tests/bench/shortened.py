@@ -79,6 +79,7 @@ def one_table() -> None:
     """Measure ``ingest info`` in turns with and without the mapping."""
     head("original names of a mapping of 50 MiB, a million Java objects")
     dump, mapping = HOME / "shortened.hprof", HOME / "shortened.txt"
+    HOME.mkdir(exist_ok=True)
     if not dump.exists():
         _write_mapping(mapping)
         _write_dump(dump)

@@ -75,6 +75,7 @@ def test_an_answer_says_where_it_was_cut(
     assert found is None if said is None else (found or "").startswith(said)
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_too_little_memory_is_said_at_once(database: Database) -> None:
     text = "UNWIND range(1, 1000000000) AS i RETURN size(collect($text + i))"

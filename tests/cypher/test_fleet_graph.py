@@ -237,6 +237,7 @@ def test_an_empty_answer_says_that_there_is_no_fleet(empty_database: Database) -
     assert "ingest fleet graph" in said
 
 
+@pytest.mark.slow
 def test_the_commands(
     fleet: Path, on_server: Callable[..., Ran], empty_database: Database
 ) -> None:

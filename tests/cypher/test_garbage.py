@@ -106,6 +106,7 @@ def test_garbage_is_no_difference_between_dumps(
         assert rows == (), name
 
 
+@pytest.mark.slow
 @pytest.mark.server
 def test_a_dead_delegate_is_no_publisher(database: Database) -> None:
     log = Gclog().domain("g.exe").type(1, "System.Object[]")

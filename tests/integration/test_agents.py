@@ -22,6 +22,7 @@ CHOSEN = tuple(SEEDS) if PROFILE == "deep" else ("v8",)
 """One that is read on another thread; the server plans each question anew."""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("empty_database")
 def test_each_tool_answers_on_loaded_dumps(
     on_server: Callable[..., Ran], tmp_path: Path

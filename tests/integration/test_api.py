@@ -54,7 +54,7 @@ def body(text: str) -> list[str]:
     return [line for line in text.splitlines()[1:] if "More paths" not in line]
 
 
-@pytest.mark.slow(every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -116,6 +116,7 @@ def test_a_graph_answers_in_frames(graph: Graph, tmp_path: Path) -> None:
         graph.query("leak-suspects", dump=name, no=1)
 
 
+@pytest.mark.slow
 def test_an_agent_asks_the_graph(
     address: tuple[Any, ...], graph: Graph, tmp_path: Path
 ) -> None:

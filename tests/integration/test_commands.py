@@ -85,6 +85,7 @@ def test_load_says_what_it_did_and_what_it_left(
     assert "warning: undeclared type: 3" in err
 
 
+@pytest.mark.slow
 def test_list_and_drop(loaded: Callable[..., Ran]) -> None:
     _, out, _ = loaded("list", "--json")
     assert [dump["name"] for dump in json.loads(out)] == ["example", "excerpt"]
@@ -102,6 +103,7 @@ def test_an_empty_database_is_said(command: Callable[..., Ran]) -> None:
     assert (code, "no dump is loaded" in err) == (9, True)
 
 
+@pytest.mark.slow
 def test_why_an_object_of_the_papers_excerpt(loaded: Callable[..., Ran]) -> None:
     code, out, _ = loaded("why", "0x22c823", "--dump", "excerpt")
 
@@ -252,6 +254,7 @@ def test_values_in_place_mean_what_they_are(
     assert database.read(statement, {})[1] == [(text, 1)]
 
 
+@pytest.mark.slow
 def test_every_query_of_the_guide_answers(
     loaded: Callable[..., Ran], database: Database
 ) -> None:
@@ -267,6 +270,7 @@ def test_every_query_of_the_guide_answers(
         assert all(drawn) if columns[0] == "p" else not any(drawn)
 
 
+@pytest.mark.slow
 def test_the_guide_of_a_hostile_dump(
     command: Callable[..., Ran], empty_database: Database, tmp_path: Path
 ) -> None:
@@ -329,6 +333,7 @@ def test_irregularities_that_were_loaded_are_not_strict(
     assert (code, "which --strict refuses" in err) == (6, True)
 
 
+@pytest.mark.slow
 def test_browser_of_a_server_of_ones_own(
     loaded: Callable[..., Ran], neo4j_target: Target
 ) -> None:
@@ -462,6 +467,7 @@ def test_queries_know_addresses_and_types_as_why_does(
     assert loaded("query", "objects-of-type", "-p", "type=Nosuch")[0] == 10
 
 
+@pytest.mark.slow
 def test_a_very_long_type_name_loads(
     command: Callable[..., Ran], tmp_path: Path
 ) -> None:
@@ -475,6 +481,7 @@ def test_a_very_long_type_name_loads(
     assert command("load", str(path), "--name", "x" * 9000)[0] == 2
 
 
+@pytest.mark.slow
 def test_dropping_twice(loaded: Callable[..., Ran]) -> None:
     assert loaded("drop", "excerpt")[0] == 0
     assert loaded("drop", "excerpt")[0] == 9

@@ -46,6 +46,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target.folder
 
 
+@pytest.mark.slow
 def test_a_dump_of_a_fleet_is_the_same_in_neo4j(
     fleet: Path, database: Database
 ) -> None:

@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_page_opens_without_a_complaint(
     browser: Browser, tmp_path: Path, width: int, scheme: str

@@ -285,6 +285,7 @@ def test_replace_loads_again_and_leaves_nothing_of_the_old(
     assert counts(empty_database) == before
 
 
+@pytest.mark.slow
 def test_names(empty_database: Database, small: Path, tmp_path: Path) -> None:
     other = tmp_path / "sub" / "example.gclog"
     other.parent.mkdir()
@@ -306,6 +307,7 @@ def test_names(empty_database: Database, small: Path, tmp_path: Path) -> None:
         find_dump(empty_database, "none")
 
 
+@pytest.mark.slow
 def test_drop_leaves_nothing_and_touches_no_other_dump(
     empty_database: Database,
     small: Path,
@@ -373,6 +375,7 @@ def test_a_large_dump_that_is_dropped_leaves_its_neighbours_linked(
     assert pairs() == [("a", "c")]
 
 
+@pytest.mark.slow
 def test_a_load_that_fails_is_never_seen_and_cleaned_by_the_next(
     empty_database: Database, example: Path
 ) -> None:

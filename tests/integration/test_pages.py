@@ -126,7 +126,7 @@ def crumbs(page: Page, chart: str) -> list[str]:
     return page.locator(f"#{chart} .crumbs li").all_inner_texts()
 
 
-@pytest.mark.slow(every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
@@ -269,6 +269,7 @@ def test_tiles_lie_inside_each_other_and_the_legend_names_their_colours(
             assert sorted(found["colours"]) == sorted(found["legend"])
 
 
+@pytest.mark.slow
 def test_an_address_leads_to_its_row_its_tile_and_its_command(
     browser: Browser, pages: dict[str, Path]
 ) -> None:

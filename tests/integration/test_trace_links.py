@@ -96,6 +96,7 @@ def links(database: Database) -> Links:
     return set(found)
 
 
+@pytest.mark.slow
 def test_over_bolt_in_any_order_and_without_the_one_between(
     empty_database: Database,
 ) -> None:

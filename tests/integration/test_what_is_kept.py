@@ -29,6 +29,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_what_is_not_a_dump_is_never_lost(
     own_server: EmbeddedServer, tmp_path: Path
 ) -> None:

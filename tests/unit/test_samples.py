@@ -99,6 +99,7 @@ def dart_info(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, An
     return found
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_dart_sample(capsys: pytest.CaptureFixture[str]) -> None:
     whole = dart_info(capsys, "--fold", "none")
     folded = dart_info(capsys)

@@ -61,6 +61,7 @@ def test_every_node_is_as_another_program_reads_it() -> None:
     assert graph.root_object.tolist() == [int(document.findtext(".//RootIndex", "0"))]
 
 
+@pytest.mark.slow
 def test_the_figures_of_a_script_heap(capsys: pytest.CaptureFixture[str]) -> None:
     whole = info(capsys, GCDUMP / "test1.gcdump", "--fold", "none", "--strict")
     folded = info(capsys, GCDUMP / "test1.gcdump", "--strict")
@@ -74,6 +75,7 @@ def test_the_figures_of_a_script_heap(capsys: pytest.CaptureFixture[str]) -> Non
     assert folded["root_kinds"] == {"internal": 2}
 
 
+@pytest.mark.slow
 def test_the_figures_of_a_desktop_program(capsys: pytest.CaptureFixture[str]) -> None:
     whole = info(capsys, GCDUMP / "test2.gcdump", "--fold", "none")
     folded = info(capsys, GCDUMP / "test2.gcdump")

@@ -347,6 +347,7 @@ def test_pages_are_short() -> None:
 # ---------------------------------------------------------------- transports
 
 
+@pytest.mark.slow
 def test_the_server_imports_nothing_heavy() -> None:
     code = (
         "import sys; from ingest.agents.server import server_of; "

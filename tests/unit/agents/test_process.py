@@ -171,7 +171,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.kill()
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("leave", [close, kill])
 def test_no_process_outlives_its_client(
     folder: Path, leave: Callable[[subprocess.Popen[str]], None]

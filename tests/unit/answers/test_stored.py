@@ -28,7 +28,7 @@ MOST = 20 if IS_DEEP else 1
 """Objects and types that are asked about."""
 
 
-@pytest.mark.slow(every=3)
+@pytest.mark.slow
 @pytest.mark.parametrize("heap", HEAPS if IS_DEEP else HEAPS[:7:3])
 def test_stored_tables_answer_as_the_heap(
     heap: Callable[[], HeapGraph], tmp_path: Path

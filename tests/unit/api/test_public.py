@@ -185,6 +185,7 @@ def test_the_interface_and_the_commands_say_the_same(
     assert (code, out) == (20, str(api.check(both)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("example")
 def test_cells_of_a_notebook_are_frames_that_load_nothing() -> None:
     heap = ingest.open("example.gclog")

@@ -223,6 +223,7 @@ def test_a_program_is_captured_and_goes_on(
     assert not list(Path("/tmp").glob(f".heaproots.{os.getpid()}-*"))
 
 
+@pytest.mark.slow
 def test_the_program_itself_writes_if_asked(tmp_path: Path) -> None:
     with running("busy", tmp_path) as program:
         # As a program asks, which need not know the runtime.
@@ -348,6 +349,7 @@ def test_the_thread_of_a_capture_takes_no_signal_of_the_program(tmp_path: Path) 
     assert sum(blocked) > 0.5 * len(blocked) > 0
 
 
+@pytest.mark.slow
 def test_one_capture_at_a_time(tmp_path: Path) -> None:
     with running("large", tmp_path) as program:
         with (

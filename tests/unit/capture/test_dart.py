@@ -234,6 +234,7 @@ def test_a_connection_that_is_lost(folder: Path) -> None:
     assert "connection lost" in refused(FakeVm([None]), folder)
 
 
+@pytest.mark.slow
 def test_a_program_that_stands_still(folder: Path) -> None:
     first, second = split(HEAP, 100)
     noise = frame(b"x", last=False, kind="GC")
@@ -380,6 +381,7 @@ def test_a_stream_that_cannot_be_left_does_not_matter(folder: Path) -> None:
         assert taken.path.read_bytes() == HEAP
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing(folder: Path) -> None:
     vm = FakeVm([*split(HEAP, 100)[:1], 60.0])
     with serving(vm) as address:

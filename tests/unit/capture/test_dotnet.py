@@ -349,7 +349,7 @@ main()
 """
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("is_slow", "wait_s"), [(False, 0.2), (True, 0.1)])
 def test_ctrl_c_stops_the_session(
     use: Callable[[Path], None], tmp_path: Path, *, is_slow: bool, wait_s: float

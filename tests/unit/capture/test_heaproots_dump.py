@@ -174,7 +174,7 @@ def test_locals_of_threads_and_contexts_and_handlers_have_their_names(
     assert "runtime root callback of atexit" in names
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["stop", "fork"])
 def test_arrays_have_their_elements_and_what_owns_their_memory(
     mode: str, tmp_path: Path
@@ -351,7 +351,7 @@ heaproots_dump.dump({path!r}, {mode!r})
 """
 
 
-@pytest.mark.slow(every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["stop", "fork"])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_objects_have_their_sites_where_the_program_traces_them(
@@ -546,7 +546,7 @@ def test_the_program_itself_writes_with_little_memory(
     assert after - before < 0.35 * before
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_copy_of_one_thread_leaves_the_memory_of_the_program_as_it_is(
     python: str, tmp_path: Path
@@ -692,7 +692,7 @@ def test_variables_of_the_program_stay_as_they_are(python: str, tmp_path: Path) 
     run(python, "-c", SNAPSHOTS, WRITER, tmp_path / "x.hrpy")
 
 
-@pytest.mark.slow(every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["stop", "fork"])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_program_of_tasks_goes_on(python: str, mode: str, tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ def test_objects_of_weak_handles_that_become_more_are_no_finding(
     assert f"Cached grew, {note}" in " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_unused_entries(ingest: Callable[..., Ran], project: Path) -> None:
     ingest("check", *dumps("b"), "--update-baseline")
 
@@ -147,6 +148,7 @@ def test_a_trace_is_judged_by_all_its_dumps(
     assert found["findings"][0]["counts"] == [10, 20, 30]
 
 
+@pytest.mark.slow
 def test_tables_are_judged_like_the_files(
     ingest: Callable[..., Ran], project: Path
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_dump_of_nothing_is_incomplete(ingest: Callable[..., Ran]) -> None:
     assert ingest("check", "bad.gclog")[0] == 21
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_the_gate_does_not_open(ingest: Callable[..., Ran]) -> None:
     names = ("good0.gclog", "good1.gclog", "half.gclog")
@@ -105,6 +106,7 @@ def test_nothing_is_gone_or_new(
     assert lacking == [name == "half" for name in order]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("project")
 def test_an_export_knows_it(ingest: Callable[..., Ran]) -> None:
     assert ingest("export", "half.gclog", "half", "--for", "parquet")[0] == 0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 QUERIES = [sys.executable, "-m", "ingest", "queries"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_output_is_an_error_of_one_line() -> None:
     with Path("/dev/full").open("w") as full:

@@ -39,6 +39,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target.folder
 
 
+@pytest.mark.slow
 def test_tables_of_a_fleet_are_those_of_the_file(fleet: Path) -> None:
     for about in Fleet(fleet).choose(where="program <> 'auth'")[:3]:
         stored = FleetTables(FleetFolder(fleet), about)

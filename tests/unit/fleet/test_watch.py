@@ -36,6 +36,7 @@ def watch(folder: Path, keep: int | None = None) -> Watch:
     return Watch([str(folder)], folder.parent / "fleet", DEFAULTS, Workers(), keep=keep)
 
 
+@pytest.mark.slow
 def test_a_dump_is_added_once_it_is_finished(folder: Path) -> None:
     watched = watch(folder)
     assert watched.look() == []  # an empty folder is no error

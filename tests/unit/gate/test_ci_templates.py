@@ -61,6 +61,7 @@ def dumps(folder: Path) -> str:
     return 'first.gclog "it\'s second.gclog"'
 
 
+@pytest.mark.slow
 def test_the_action_fails_for_a_leak_and_says_it(tmp_path: Path) -> None:
     install, check = steps(
         tmp_path, install="none", dumps=dumps(tmp_path), arguments="--min-dumps 2"

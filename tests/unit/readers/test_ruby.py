@@ -509,6 +509,7 @@ def test_holders_are_constants_and_class_level_variables(
     assert any("2,000 Session" in one and words in one for one in told)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("ruby") is None, reason="heaps by Ruby: it is not here"
 )

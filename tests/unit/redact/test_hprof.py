@@ -87,7 +87,7 @@ PLACES: dict[str, Callable[[Hprof], object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow(every=5)
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("id_size", [4, 8])
 def test_a_secret_is_gone_from_each_place(

@@ -101,7 +101,7 @@ DART: dict[str, Callable[[DartHeap], object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow(every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize("place", DART)
 def test_a_secret_is_gone_from_each_place_in_dart(place: str, tmp_path: Path) -> None:
     heap = dartheap.program()

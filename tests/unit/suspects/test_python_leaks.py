@@ -28,7 +28,7 @@ HEALTHY = SOURCE.parent / "healthy.py"
 QUICK = ("module_dict", "lru_cache", "closure", "traceback", "running_local")
 
 
-@pytest.mark.slow(every=5)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOLDERS if PROFILE == "deep" else QUICK)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_leak_is_named_with_what_holds_it(
@@ -52,7 +52,7 @@ REPORTED = SOURCE.parent / "reported.py"
 WORDS = tomllib.loads(REPORTED.with_suffix(".toml").read_text())["python"]
 
 
-@pytest.mark.slow(every=4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     ("class-registry", "wrapped-again", "queued-work", "kept-errors")
@@ -75,6 +75,7 @@ def test_a_program_after_a_report_is_told_as_it_is(kind: str, tmp_path: Path) ->
     assert all(re.search(words, text) for words in WORDS[kind]["says"]), text
 
 
+@pytest.mark.slow
 def test_garbage_that_nothing_collects_is_told(tmp_path: Path) -> None:
     path = tmp_path / "leak.hrpy"
     command = [sys.executable, str(REPORTED), "cycles-without-collector", str(path)]

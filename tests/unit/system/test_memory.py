@@ -44,7 +44,7 @@ def test_a_dump_that_does_not_fit_is_refused_before_it_is_read(tmp_path: Path) -
     assert "--max-memory" in told
 
 
-@pytest.mark.slow(every=2)
+@pytest.mark.slow
 @pytest.mark.parametrize("used", [1000 * MIB, 100 * MIB])
 def test_reading_stops_before_the_memory_is_used_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, used: int

@@ -51,6 +51,7 @@ def test_references_in_slices_are_those_of_the_graph(
     ]
 
 
+@pytest.mark.slow
 @given(small_graphs())
 def test_what_is_counted_is_what_the_graph_has(graph: HeapGraph) -> None:
     tables = tables_of(graph)
