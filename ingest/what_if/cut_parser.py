@@ -28,7 +28,7 @@ from ingest.errors import NotFound
 from ingest.heap.graph import OF_LOADER, RootKind
 from ingest.what_if.freed import Cut
 from ingest.what_if.places import ReferencePlaces
-from ingest.words.type_names import find_type, guess_type, hint
+from ingest.words.type_names import KnownTypes, guess_type, hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,8 +148,8 @@ class CutParser:
         """
         counts = self._instance_counts
         if not _ADDRESS.fullmatch(text):
-            found = find_type(text, counts, self._graph.captions.of)
-            found = found or guess_type(text, counts)
+            known = KnownTypes(counts, self._graph.captions.of)
+            found = known.find(text) or guess_type(text, counts)
             if found is None or not counts[found.name]:
                 raise NotFound(
                     f"the dump has no object of a type {text!r}{hint(text, counts)}"
@@ -241,14 +241,18 @@ class CutParser:
             for name, rows in self._types.items()
         }
 
+    @cached_property
+    def _known_types(self) -> KnownTypes:
+        return KnownTypes(self._counts_with_roots, self._graph.captions.of)
+
     def _type(self, text: str) -> tuple[NDArray[np.int64], str | None]:
         """Rows of the type that ``text`` names, and the field behind it."""
-        counts = self._counts_with_roots
-        if found := find_type(text, counts, self._graph.captions.of):
+        counts, known = self._counts_with_roots, self._known_types
+        if found := known.find(text):
             return self._rows(found), None
         # A name can have dots in brackets, and a field has none.
         owner, _, field = text.rpartition(".")
-        if owner and (found := find_type(owner, counts, self._graph.captions.of)):
+        if owner and (found := known.find(owner)):
             self._check_field(field)
             return self._rows(found), field
         if found := guess_type(text, counts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from ingest.errors import NotFound
@@ -72,7 +73,7 @@ class Names(Protocol):
 
 
 def find_subject(text: str, which: str, names: Names, kind: str = "") -> Subject:
-    """Find the subject that ``text`` names: a type (see `find_type`), or an address.
+    """Find the subject that ``text`` names: a type (see `KnownTypes`), or an address.
 
     Args:
         text: What the user wrote.
@@ -90,7 +91,7 @@ def find_subject(text: str, which: str, names: Names, kind: str = "") -> Subject
         raise NotFound(f"{which} has no object {text!r}")
     counts = names.instance_counts()
     try:
-        found = find_type(text, counts, names.caption)
+        found = KnownTypes(counts, names.caption).find(text)
     except NotFound as error:
         raise NotFound(f"{which}: {error}") from None
     what = "type" if kind else "type or object"
@@ -118,47 +119,66 @@ def _address(text: str, which: str, names: Names) -> str | None:
     return None
 
 
-def find_type(
-    text: str,
-    instance_counts: Mapping[str, int],
-    captions: Callable[[str], str] = caption_of,
-) -> TypeFound | None:
-    """Find the type that ``text`` names.
-
-    The text is a full name, or it matches only one type as a short name, as the end of
-    a name with ``.`` between outer and inner type, or in any case. As a guess, with a
-    notice, it is a part of a name or similar to one. Types without instances come last.
-
-    A shell turns an unquoted ``Outer$Inner`` into ``Outer``. So if ``Outer`` has no
-    instances but an inner type has, the inner type is meant.
+class KnownTypes:
+    """The types of a dump, by all the names that a user may give them.
 
     Args:
-        text: What the user wrote.
-        instance_counts: Instances of each type of the dump, by full name.
+        instance_counts: Instances of each type, by full name.
         captions: Returns the short name of a type.
-
-    Returns:
-        The type; ``None`` if no type matches.
-
-    Raises:
-        NotFound: Several types match; the message names them.
     """
-    if text in instance_counts:
-        return _with_instances(text, instance_counts)
-    living = [name for name, count in instance_counts.items() if count > 0]
-    for names in (living, list(instance_counts)):
-        if same := _same(text, names, captions):
-            if len(same) > 1:
-                raise NotFound(f"several types are called {text!r}: {_listed(same)}")
-            return _with_instances(same[0], instance_counts)
-    return None
+
+    def __init__(
+        self,
+        instance_counts: Mapping[str, int],
+        captions: Callable[[str], str] = caption_of,
+    ) -> None:
+        self._counts, self._captions = instance_counts, captions
+
+    def find(self, text: str) -> TypeFound | None:
+        """Find the type that ``text`` names.
+
+        The text is a full name, or it matches only one type as a short name, as the
+        end of a name with ``.`` between outer and inner type, or in any case. Types
+        without instances come last.
+
+        A shell turns an unquoted ``Outer$Inner`` into ``Outer``. So if ``Outer`` has
+        no instances but an inner type has, the inner type is meant.
+
+        Args:
+            text: What the user wrote.
+
+        Returns:
+            The type; ``None`` if no type matches: see `guess_type`.
+
+        Raises:
+            NotFound: Several types match; the message names them.
+        """
+        if text in self._counts:
+            return _with_instances(text, self._counts)
+        for spelled in (self._living, self._all):
+            if same := spelled.same(text):
+                if len(same) > 1:
+                    raise NotFound(
+                        f"several types are called {text!r}: {_listed(same)}"
+                    )
+                return _with_instances(same[0], self._counts)
+        return None
+
+    @cached_property
+    def _living(self) -> _Spelled:
+        living = [name for name, count in self._counts.items() if count > 0]
+        return _Spelled(living, self._captions)
+
+    @cached_property
+    def _all(self) -> _Spelled:
+        return _Spelled(list(self._counts), self._captions)
 
 
 def guess_type(text: str, instance_counts: Mapping[str, int]) -> TypeFound | None:
     """Return the one type whose name is like ``text``, with a notice.
 
     Args:
-        text: What the user wrote; `find_type` does not find it.
+        text: What the user wrote; `KnownTypes` does not find it.
         instance_counts: Instances of each type of the dump, by full name.
 
     Returns:
@@ -216,27 +236,56 @@ def _similarity(text: str, name: str) -> float:
     return SequenceMatcher(None, _innermost(name), _innermost(text)).ratio()
 
 
-def _same(text: str, names: list[str], captions: Callable[[str], str]) -> list[str]:
-    """Return the types that ``text`` names, by the strictest rule that finds one."""
-    wanted, folded = _plain(text), _plain(text).casefold()
-    shown = [(name, _plain(name), _plain(captions(name))) for name in names]
-    short = [(name, _plain(caption_of(name))) for name in names]
-    rules: tuple[list[str], ...] = (
-        [name for name, *forms in shown if wanted in forms],
-        [name for name, *forms in shown if folded in map(str.casefold, forms)],
-        [name for name, form in short if folded == form.casefold()],
-        [name for name, *forms in shown if _ends(forms, wanted)],
-        [name for name, *forms in shown if _ends(map(str.casefold, forms), folded)],
-    )
-    return next((found for found in rules if found), [])
+class _Spelled:
+    """Names of types in the forms in which they may be written, made once."""
+
+    def __init__(self, names: list[str], captions: Callable[[str], str]) -> None:
+        self._names = names
+        self._shown = [(_plain(name), _plain(captions(name))) for name in names]
+        self._exact = self._by_form(self._shown)
+
+    @cached_property
+    def _folded(self) -> list[tuple[str, str]]:
+        return [(full.casefold(), short.casefold()) for full, short in self._shown]
+
+    @cached_property
+    def _in_any_case(self) -> dict[str, list[str]]:
+        return self._by_form(self._folded)
+
+    @cached_property
+    def _short(self) -> dict[str, list[str]]:
+        return self._by_form((_folded(caption_of(name)),) for name in self._names)
+
+    def _by_form(self, forms: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name, mine in zip(self._names, forms, strict=True):
+            for form in {*mine}:
+                found.setdefault(form, []).append(name)
+        return found
+
+    def same(self, text: str) -> list[str]:
+        """Types that ``text`` names, by the strictest rule that finds one."""
+        wanted = _plain(text)
+        folded = wanted.casefold()
+        return (
+            self._exact.get(wanted)
+            or self._in_any_case.get(folded)
+            or self._short.get(folded)
+            or self._ending(self._shown, wanted)
+            or self._ending(self._folded, folded)
+        )
+
+    def _ending(self, forms: list[tuple[str, str]], wanted: str) -> list[str]:
+        end = f".{wanted}"
+        return [
+            name
+            for name, (full, short) in zip(self._names, forms, strict=True)
+            if full.endswith(end) or short.endswith(end)
+        ]
 
 
 def _plain(name: str) -> str:
     return _SEPARATORS.sub(".", name)
-
-
-def _ends(forms: Iterable[str], wanted: str) -> bool:
-    return any(form.endswith(f".{wanted}") for form in forms)
 
 
 def _with_instances(name: str, instance_counts: Mapping[str, int]) -> TypeFound:

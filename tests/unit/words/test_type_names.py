@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.errors import NotFound
-from ingest.words.type_names import TypeFound, find_type, guess_type, hint
+from ingest.words.type_names import KnownTypes, TypeFound, guess_type, hint
 
 TYPES = {
     "shop.OrderService": 0,
@@ -38,28 +38,28 @@ TYPES = {
     ],
 )
 def test_a_name_that_is_unique_will_do(text: str, name: str) -> None:
-    assert find_type(text, TYPES) == TypeFound(name)
+    assert KnownTypes(TYPES).find(text) == TypeFound(name)
 
 
 def test_a_type_without_instances_is_said_to_have_none() -> None:
     said = "Game.Empty has no instances in this dump"
-    assert find_type("Empty", TYPES) == TypeFound("Game.Empty", said)
+    assert KnownTypes(TYPES).find("Empty") == TypeFound("Game.Empty", said)
 
 
 def test_what_the_shell_took_away_is_found() -> None:
-    found = find_type("shop.OrderService", TYPES)
+    found = KnownTypes(TYPES).find("shop.OrderService")
 
     assert found == TypeFound(
         "shop.OrderService$RequestContext",
         "showing shop.OrderService$RequestContext: shop.OrderService has no instances",
     )
     with pytest.raises(NotFound, match=r"inner types have: .*Tile or .*Wall \(in quo"):
-        find_type("Game.Level", TYPES)
+        KnownTypes(TYPES).find("Game.Level")
 
 
 def test_several_types_are_named_so_that_they_can_be_pasted() -> None:
     with pytest.raises(NotFound, match=r"called 'Cache': shop.Cache or web.Cache"):
-        find_type("Cache", TYPES)
+        KnownTypes(TYPES).find("Cache")
     assert guess_type("cach", TYPES) is None
     assert hint("RequstCntxt", TYPES) == (
         "; did you mean 'shop.OrderService$RequestContext'"
@@ -73,7 +73,7 @@ def test_several_types_are_named_so_that_they_can_be_pasted() -> None:
 def test_the_only_type_that_is_like_a_name_is_shown(text: str) -> None:
     name = "shop.OrderService$RequestContext"
 
-    assert find_type(text, TYPES) is None
+    assert KnownTypes(TYPES).find(text) is None
     assert guess_type(text, TYPES) == TypeFound(
         name, f"no type is named {text}; showing {name}"
     )
@@ -82,7 +82,7 @@ def test_the_only_type_that_is_like_a_name_is_shown(text: str) -> None:
 def test_a_name_that_is_only_a_little_similar_is_not_taken() -> None:
     assert guess_type("Gamma", TYPES) is None
     assert guess_type("shop.Under", TYPES) is None
-    assert find_type("Gamma", TYPES) is None
+    assert KnownTypes(TYPES).find("Gamma") is None
 
 
 @pytest.mark.parametrize(
