@@ -17,6 +17,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
+
 _FOLDER = Path(__file__).parents[1] / "ingest" / "kernels"
 
 
@@ -56,6 +58,7 @@ def _dumps(folder: Path, package: str) -> list[Path]:
 
 def _ask_all(folder: Path) -> None:
     """Ask everything that has kernels about an example of each format."""
+    from tests.fuzz.others import OTHERS
     from tests.fuzz.seeds import SEEDS
 
     example, earlier = str(folder / "x.gclog"), str(folder / "y.gclog")
@@ -66,9 +69,12 @@ def _ask_all(folder: Path) -> None:
     _ask("objsize", example, "LevelScreen")
     _ask("compare", earlier, example)
     _ask("check", earlier, example)
+    for data in OTHERS["source-map"][1]():
+        OTHERS["source-map"][0](data)
     for package in SEEDS:
         for dump in map(str, _dumps(folder, package)):
             _ask("info", dump)
+            _ask("compare", dump, dump)
             _ask("timeline", dump)
             _ask("redact", dump, f"{dump}-copy", "--prove", f"{dump}.html")
             _ask("what-if", dump)
@@ -104,6 +110,18 @@ def _answer_all(folder: Path) -> None:
                     answered(view, query, query.bind(given, 0))
 
 
+def _order_all(_: Path) -> None:
+    """Look up ids and addresses out of order, as those of small dumps are not."""
+    from ingest.analysis.tracking import _by_address
+    from ingest.readers.shared.id_table import IdTable
+
+    for kind in (np.uint32, np.uint64):
+        ids = np.arange(4096, dtype=kind) * 16
+        ids[:2] = ids[1::-1]
+        IdTable(ids)
+    _by_address(np.array([5, 6, 1, 2], np.uint64), np.array([0, 2]))
+
+
 def _forget_unused() -> int:
     """Remove the folders of other sources or versions; returns the bytes of the rest.
 
@@ -129,7 +147,7 @@ def _forget_unused() -> int:
     return sum(file.stat().st_size for file in _FOLDER.rglob("*") if file.is_file())
 
 
-_PARTS = {"readers": (_read_all, _answer_all), "analysis": (_ask_all,)}
+_PARTS = {"readers": (_read_all, _answer_all, _order_all), "analysis": (_ask_all,)}
 """A process each: what one has compiled, the other one finds."""
 
 

@@ -22,6 +22,7 @@ from tests.dumps import (
     pyheap,
     v8,
 )
+from tests.dumps.plugins import plugins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,13 +85,18 @@ def _gcdump() -> list[bytes]:
 
 
 def _dart() -> list[bytes]:
-    return [dartheap.program().bytes(), dartheap.large_snapshot(20, 40, kinds=10)]
+    weak = dartheap.program()
+    weak.cls("_WeakProperty", "dart:core", ["key_", "value_"])
+    weak.obj("_WeakProperty", 8, [9, 10])
+    large = dartheap.large_snapshot(20, 40, kinds=10)
+    return [dartheap.program().bytes(), weak.bytes(), large]
 
 
 def _hprof() -> list[bytes]:
     made = [hprof.program("1.0.2", 8), hprof.program("1.0.2", 4)]
     made.append(hprof.program("1.0.1", 4))
     made[2].in_one()  # what that version has
+    made.append(plugins())
     return [*(dump.bytes() for dump in made), hprof.large_dump(100, 120)]
 
 
@@ -116,6 +122,7 @@ def _v8() -> list[bytes]:
         v8.example(),
         v8.julia().bytes(),
         v8.tracked().bytes(),
+        v8.bun().bytes(),
         v8.large_snapshot(20, 40),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from ingest.heap.graph import RefKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_CHECKOUT = Path(__file__).parents[3]
 FILES = {
     "__init__.py": "",
     "constants.py": "OFFSET = 1\n",
@@ -416,3 +418,27 @@ def test_what_is_fetched_ahead_need_not_be_there(ahead: int) -> None:
     assert _sum_ahead(column, ahead) == 4950
     plain = cast("Kernel", _sum_ahead).py_func
     assert plain(column, ahead) == 4950
+
+
+def test_whatever_python_calls_was_compiled_beforehand() -> None:
+    """Else `python -m tests.prebuild` finds no dump in tests/fuzz/seeds.py for it."""
+    listed = _CHECKOUT / "ingest/kernels/signatures.json"
+    if not listed.exists():
+        pytest.skip("kernels: not compiled beforehand (make .venv/.installed)")
+    compiled = {(module, name) for module, name, _ in json.loads(listed.read_text())}
+    kernels, called = set(), set()
+    for path in (_CHECKOUT / "ingest").rglob("*.py"):
+        if "\n@kernel\n" not in (text := path.read_text("utf-8")):
+            continue
+        module = ".".join(path.relative_to(_CHECKOUT).with_suffix("").parts)
+        for one in ast.parse(text).body:
+            if not isinstance(one, ast.FunctionDef) or not any(
+                isinstance(mark, ast.Name) and mark.id == "kernel"
+                for mark in one.decorator_list
+            ):
+                continue
+            kernels.add((module, one.name))
+            called |= {part.id for part in ast.walk(one) if isinstance(part, ast.Name)}
+
+    missing = {(module, name) for module, name in kernels if name not in called}
+    assert missing - compiled == set()

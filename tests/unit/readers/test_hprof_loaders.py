@@ -13,7 +13,8 @@ from ingest.runtimes import named
 from ingest.suspects.find import find_suspects
 from ingest.suspects.holders import Paths
 from ingest.what_if.cut_parser import CutParser
-from tests.dumps.hprof import BYTE, OBJECT, SYSTEM_CLASS, Hprof, jdk
+from tests.dumps.hprof import OBJECT, SYSTEM_CLASS
+from tests.dumps.plugins import CLASS, LOADER, host, plugin
 from tests.unit.readers.shared import by_id
 
 if TYPE_CHECKING:
@@ -22,32 +23,6 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
 
     Reading = Callable[..., HeapGraph]
-
-_LOADER, _CLASS, _MAIN = 0x3000, 0x2100, 0x2000
-
-
-def _host(statics: dict[str, int], *, version: str = "1.0.2") -> Hprof:
-    """A program whose class ``Main`` is the VM's, with static fields."""
-    dump = jdk(version)
-    dump.cls("app/Loader", 0x2020, "java/lang/Object", {"parent": OBJECT})
-    fields = {name: (OBJECT, float(value)) for name, value in statics.items()}
-    dump.cls("app/Main", _MAIN, "java/lang/Object", statics=fields)
-    return dump
-
-
-def _plugin(dump: Hprof, number: int, name: str, *, loader: str = "app/Loader") -> None:
-    """A class of a loader of its own, an instance, and what a static field has."""
-    at = 0x1000 * number
-    dump.classes.pop(name, None)
-    parent = {"parent": 0x8000 + at} if loader == "app/Loader" else {}
-    dump.obj(_LOADER + at, loader, **parent)
-    dump.numbers(0x8000 + at, BYTE, bytes(4096))
-    statics = {"CACHE": (OBJECT, float(0x6000 + at))}
-    statics["<resolved_references>"] = (OBJECT, float(0x7000 + at))
-    dump.cls(name, _CLASS + at, "java/lang/Object", statics=statics, loader=0x3000 + at)
-    dump.obj(0x5000 + at, name)
-    dump.obj(0x6000 + at, "java/lang/Object")
-    dump.obj(0x7000 + at, "java/lang/Object")
 
 
 def _alive(graph: HeapGraph, *addresses: int) -> list[bool]:
@@ -67,14 +42,14 @@ def _static_roots(graph: HeapGraph) -> list[str]:
 def test_an_instance_holds_its_class_and_loader_and_a_dropped_one_does_not(
     reading: Reading,
 ) -> None:
-    dump = _host({"HELD": 0x15000})
-    _plugin(dump, 0x10, "app/Held")
-    _plugin(dump, 0x20, "app/Dead")
+    dump = host({"HELD": 0x15000})
+    plugin(dump, 0x10, "app/Held")
+    plugin(dump, 0x20, "app/Dead")
 
     graph = reading(dump.bytes())
 
     for at, is_alive in ((0x10000, True), (0x20000, False)):
-        parts = (_LOADER, _CLASS, 0x5000, 0x6000, 0x7000)
+        parts = (LOADER, CLASS, 0x5000, 0x6000, 0x7000)
         assert _alive(graph, *(at + part for part in parts)) == [is_alive] * 5
     assert _static_roots(graph) == ["static root in Main.HELD"]
     metrics, rows = analyse(graph), by_id(graph)
@@ -93,9 +68,9 @@ def test_a_loader_that_is_kept_holds_its_classes_and_they_all_they_have(
     reading: Reading,
 ) -> None:
     """Two of one application: the classes hold what their static fields have."""
-    dump = _host({"A": 0x13000, "B": 0x23000})
+    dump = host({"A": 0x13000, "B": 0x23000})
     for number in (0x10, 0x20):
-        _plugin(dump, number, "app/Web")
+        plugin(dump, number, "app/Web")
 
     graph = reading(dump.bytes())
 
@@ -108,8 +83,8 @@ def test_static_fields_of_the_only_loader_with_such_classes_are_roots(
     count: int, reading: Reading
 ) -> None:
     """As those of a fat JAR. Its many instances cost no reference each."""
-    dump = _host({"LOADER": 0x13000})
-    _plugin(dump, 0x10, "app/Fat")
+    dump = host({"LOADER": 0x13000})
+    plugin(dump, 0x10, "app/Fat")
     for i in range(count):
         dump.obj(0x100000 + 16 * i, "app/Fat")
 
@@ -132,9 +107,9 @@ def test_static_fields_of_the_only_loader_with_such_classes_are_roots(
 def test_the_vm_keeps_its_own_loaders_and_android_all(
     loader: str, version: str, reading: Reading
 ) -> None:
-    dump = _host({}, version=version)
+    dump = host({}, version=version)
     dump.cls(loader, 0x2040, "java/lang/Object")
-    _plugin(dump, 0x10, "app/Main2", loader=loader)
+    plugin(dump, 0x10, "app/Main2", loader=loader)
 
     graph = reading(dump.bytes())
 
@@ -145,12 +120,12 @@ def test_the_vm_keeps_its_own_loaders_and_android_all(
 def test_the_loader_of_the_program_and_system_classes_are_kept(
     reading: Reading,
 ) -> None:
-    dump = _host({})
+    dump = host({})
     scl: dict[str, tuple[int, float]] = {"scl": (OBJECT, 0x13000)}
     dump.cls("java/lang/ClassLoader", 0x2060, "java/lang/Object", statics=scl)
-    _plugin(dump, 0x10, "app/OfProgram")
-    _plugin(dump, 0x20, "app/System")
-    dump.root(SYSTEM_CLASS, _CLASS + 0x20000)
+    plugin(dump, 0x10, "app/OfProgram")
+    plugin(dump, 0x20, "app/System")
+    dump.root(SYSTEM_CLASS, CLASS + 0x20000)
     dump.root(SYSTEM_CLASS, 0x2060)
 
     graph = reading(dump.bytes())
@@ -161,10 +136,10 @@ def test_the_loader_of_the_program_and_system_classes_are_kept(
 
 
 def test_a_class_is_no_holder_and_its_static_fields_are(reading: Reading) -> None:
-    dump = _host({"SCRIPTS": 0x4000})
+    dump = host({"SCRIPTS": 0x4000})
     dump.array(0x4000, "[Ljava/lang/Object;", range(0x105000, 0x205000, 0x10000))
     for number in range(0x100, 0x200, 0x10):
-        _plugin(dump, number, "app/Script")
+        plugin(dump, number, "app/Script")
     graph = reading(dump.bytes())
     classes = named(graph.runtime).type_classes(graph.type_names)
     rows, paths = by_id(graph), Paths(graph, analyse(graph), classes)
@@ -185,10 +160,10 @@ def test_a_class_is_no_holder_and_its_static_fields_are(reading: Reading) -> Non
 
 
 def test_what_many_loaders_have_of_one_name_is_one_suspect(reading: Reading) -> None:
-    dump = _host({"SCRIPTS": 0x4000})
+    dump = host({"SCRIPTS": 0x4000})
     dump.array(0x4000, "[Ljava/lang/Object;", range(0x105000, 0x605000, 0x10000))
     for number in range(0x100, 0x600, 0x10):
-        _plugin(dump, number, "app/Script")
+        plugin(dump, number, "app/Script")
     graph = reading(dump.bytes())
 
     (suspect, *_) = find_suspects(graph, analyse(graph)).suspects
