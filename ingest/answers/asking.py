@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from ingest.answers import (
     of_contents,
     of_cycles,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from ingest.progress import Progress
     from ingest.queries.library import Query, Value
 
-    Function = Callable[[HeapView, Mapping[str, Value]], list[Row]]
+    Function = Callable[[HeapView, Mapping[str, Value]], pl.DataFrame | list[Row]]
 
 NUMBER = 0
 """What such a dump has for ``$dump``."""
@@ -66,6 +68,9 @@ def answered(view: HeapView, query: Query, values: Mapping[str, Value]) -> Answe
     """The answer of a query of `FUNCTIONS`, without captions."""
     rows = FUNCTIONS[query.name](view, values)
     columns = tuple(column.name for column in query.columns)
+    if isinstance(rows, pl.DataFrame):
+        rows = view.completed(rows, columns).select(columns) if len(rows) else rows
+        return Answer(columns, tuple(rows.iter_rows()))
     return Answer(columns, tuple(tuple(row[one] for one in columns) for row in rows))
 
 

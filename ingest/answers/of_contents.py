@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from ingest.answers.of_holders import fitting
-from ingest.answers.view import limit_of, numbered
+from ingest.answers.frames import of_rows, shown
+from ingest.answers.view import numbered
 from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
-    from ingest.answers.frames import HeapView
-    from ingest.answers.view import Row
+    from ingest.answers.frames import HeapView, Values
     from ingest.arrays.compiled import Ints, Longs
-    from ingest.queries.library import Value
 
 _KEY = "(key)"
 """The field of a dictionary that refers to a key."""
@@ -87,40 +83,27 @@ def _find_sets(
     return len(keys), used
 
 
-def attribute_layouts(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``attribute-layouts``."""
-    rows = heap.live(heap.instances(str(values["type"])))
+def attribute_layouts(heap: HeapView, values: Values) -> pl.DataFrame:
+    rows = heap.live(heap.instances(values["type"]))
     set_of, attributes = np.zeros(len(rows), np.int32), [list[str]()]
     if len(rows) and heap.has("references", "field"):
         set_of, attributes = _attributes(heap, rows)
     groups = (
-        pl.DataFrame(
-            {
-                "set": set_of,
-                "shallow_bytes": heap.shallow_bytes[rows].astype(np.int64),
-                "row": rows,
-            }
-        )
+        of_rows(rows)
+        .with_columns(set=pl.Series(set_of), shallow_bytes=heap.sizes(rows))
         .group_by("set")
         .agg(
-            pl.len().cast(pl.Int64).alias("object_count"),
             pl.col("shallow_bytes").sum(),
-            pl.col("row").min(),
+            object_count=pl.len(),
+            sample=pl.col("row").min(),
         )
-        .sort("object_count", "shallow_bytes", "row", descending=[True, True, False])
-        .head(limit_of(values))
     )
-    return [
-        one
-        | {
-            "attributes": ", ".join(attributes[one["set"]]),
-            "attribute_count": len(attributes[one["set"]]),
-            "sample_address": address,
-        }
-        for one, address in zip(
-            groups.to_dicts(), heap.addresses(groups["row"].to_list()), strict=True
-        )
-    ]
+    groups = shown(groups, values, "-object_count", "-shallow_bytes", "sample")
+    names = [attributes[one] for one in groups["set"]]
+    return groups.with_columns(
+        attributes=pl.Series([", ".join(some) for some in names], dtype=pl.String),
+        attribute_count=pl.Series(map(len, names), dtype=pl.Int64),
+    )
 
 
 def _attributes(
@@ -172,59 +155,34 @@ def _keys(
     return np.sort((owners << 32) | number)
 
 
-def sparse_arrays(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``sparse-arrays``."""
-    if not heap.has("objects", "length"):
-        return []
-    is_array = fitting(heap, str(values["pattern"]))
-    rows = heap.live(np.flatnonzero(is_array[heap.type_index]))
+def sparse_arrays(heap: HeapView, values: Values) -> pl.DataFrame:
+    rows = heap.live_fitting(values["pattern"]).to_numpy()
     length = heap.lengths[rows]
     used = heap.ref_start[rows + 1].astype(np.int64) - heap.ref_start[rows]
     is_sparse = (
-        (length >= max(cast("int", values["min_length"]), 0))
-        & (used <= cast("float", values["max_fill"]) * length)
+        (length >= max(values["min_length"], 0))
+        & (used <= values["max_fill"] * length)
     )  # fmt: skip
     rows, length, used = rows[is_sparse], length[is_sparse], used[is_sparse]
     owner = heap.dominator[rows]
     # Texts are numbers until the end; the last one is of no owner and of placeholders.
     code, names = numbered(pl.Series(heap.type_names, dtype=pl.String))
     code_of = np.append(code.to_numpy(), len(names))
-    owner_code = code_of[np.where(owner >= 0, heap.type_index[owner], -1)]
-    each = heap.shallow_bytes[rows].astype(np.int64) // np.maximum(length, 1)
-    groups = (
-        pl.DataFrame(
-            {
-                "owner": owner_code,
-                "array": code_of[heap.type_index[rows]],
-                "row": rows,
-                "length": length,
-                "used": used,
-                "wasted": each * (length - used),
-            }
-        )
-        .sort("wasted", "row", descending=[True, False])
-        .group_by("owner", "array")
-        .agg(
-            pl.len().cast(pl.Int64).alias("array_count"),
-            (pl.col("used") == 0).sum().cast(pl.Int64).alias("empty_count"),
-            pl.col("length").sum().alias("slot_count"),
-            pl.col("used").sum().alias("used_count"),
-            pl.col("wasted").sum().alias("wasted_bytes"),
-            pl.col("row").first().alias("largest"),
-        )
-        .sort(
-            "wasted_bytes", "array_count", "owner", "array",
-            descending=[True, True, False, False],
-        )
-        .head(limit_of(values))
+    frame = of_rows(rows).with_columns(
+        owner=pl.Series(code_of[np.where(owner >= 0, heap.type_index[owner], -1)]),
+        array=pl.Series(code_of[heap.type_index[rows]]),
+        length=pl.Series(length),
+        used=pl.Series(used),
+    )
+    each = heap.sizes(rows) // pl.Series(np.maximum(length, 1))
+    groups = heap.grouped(
+        frame.with_columns(wasted_bytes=each * pl.Series(length - used)),
+        "owner", "array", most="wasted_bytes", array_count=pl.len(),
+        empty_count=(pl.col("used") == 0).sum(), slot_count=pl.col("length").sum(),
+        used_count=pl.col("used").sum(),
     )  # fmt: skip
-    addresses = heap.addresses(groups["largest"].to_list())
-    return [
-        one
-        | {
-            "owner_type": None if one["owner"] == len(names) else names[one["owner"]],
-            "array_type": names[one["array"]],
-            "largest_address": address,
-        }
-        for one, address in zip(groups.to_dicts(), addresses, strict=True)
-    ]
+    groups = shown(groups, values, "-wasted_bytes", "-array_count", "owner", "array")
+    owner_code = groups["owner"].set(groups["owner"] == len(names), None)
+    return groups.with_columns(
+        owner_type=names.gather(owner_code), array_type=names.gather(groups["array"])
+    )

@@ -8,7 +8,7 @@ in `ingest.analysis.shortest`, of several shortest cycles it finds the first by 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,22 +18,18 @@ from ingest.answers.view import (
     VALUE_LENGTH,
     bits_of,
     largest,
-    limit_of,
     row_of,
 )
 from ingest.arrays.compiled import kernel
 from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.answers.frames import HeapView
+    from ingest.answers.frames import HeapView, Values
     from ingest.answers.view import Row
     from ingest.arrays.compiled import Bytes, Ints
-    from ingest.queries.library import Value
 
 _LONGEST = 8
 """The most references of a cycle."""
@@ -132,9 +128,9 @@ def _find_cycle(
     return 0
 
 
-def _candidates(heap: HeapView, values: Mapping[str, Value]) -> list[int]:
+def _candidates(heap: HeapView, values: Values) -> list[int]:
     """Rows of the objects to start from."""
-    name, most = str(values["type"]), cast("int", values["candidates"])
+    name, most = values["type"], values["candidates"]
     if name:
         return largest(heap.instances(name), [heap.retained_bytes], most)
     held = heap.retained_bytes
@@ -161,8 +157,7 @@ def _steps_to(heap: HeapView, candidates: list[int]) -> Bytes:
     return steps
 
 
-def cycles(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``cycles``."""
+def cycles(heap: HeapView, values: Values) -> list[Row]:
     candidates = _candidates(heap, values)
     steps = _steps_to(heap, candidates)
     seen = np.zeros(heap.row_count, np.int32)
@@ -178,7 +173,7 @@ def cycles(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
             circles.add((*circle[first:], *circle[:first]))
     found = sorted(
         (-max(map(heap.retained, circle)), len(circle), circle) for circle in circles
-    )[: limit_of(values)]
+    )[: values["limit"]]
     return [
         {
             "length": length,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from ingest.answers.frames import ordered
-from ingest.answers.view import NOT_SEEN, limit_of, whole
+from ingest.answers.frames import of_rows, ordered, shown
+from ingest.answers.view import NOT_SEEN, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.answers.frames import HeapView
-    from ingest.answers.view import Row
-    from ingest.queries.library import Value
+    from ingest.answers.frames import HeapView, Values
 
 _QUEUE = "finalizer_queue"
 _MOST_ASKED, _ROUNDS = 500, 30
@@ -28,139 +24,101 @@ _PRECISE = 18
 """Characters of addresses that do not fit 60 bits."""
 
 
-def _named(heap: HeapView, frame: pl.DataFrame, row: str = "row") -> pl.DataFrame:
-    """With the columns that most rows about an object have."""
-    rows = frame[row]
-    return frame.with_columns(
-        type=heap.type_texts(rows),
-        address=heap.addresses_of(rows),
-        shallow_bytes=heap.sizes(rows),
-        retained_bytes=heap.kept(rows),
-    )
-
-
-def _objects(heap: HeapView, *columns: str) -> pl.DataFrame:
-    """Columns of all objects; none if the heap has one of them not at all."""
-    if not all(heap.has("objects", column) for column in columns):
-        return whole(heap, "objects", columns).head(0)
-    return whole(heap, "objects", columns).with_columns(pl.col("row").cast(pl.Int64))
-
-
 # ---------------------------------------------------------------- roots
 
 
-def thread_statics(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``thread-statics``."""
+def thread_statics(heap: HeapView, values: Values) -> pl.DataFrame:
     roots = heap.holding_roots("kind", "field", "type").filter(
         (pl.col("kind") == "thread_static") & pl.col("field").is_not_null()
     )
-    each = roots.group_by("field", "type", row="object").agg(pl.len().alias("roots"))
+    each = roots.group_by("field", "type", row="object").agg(roots=pl.len())
     groups = heap.grouped(
-        each, ["field", "type"], pl.col("roots").sum().alias("thread_count")
-    ).with_columns(object_count="count")
+        each, "field", "type",
+        thread_count=pl.col("roots").sum(), object_count=pl.len(),
+    )  # fmt: skip
     order = ("-retained_bytes", "-thread_count", "field", "type")
-    groups = ordered(groups, *order).head(limit_of(values))
-    names = pl.Series(heap.type_names, dtype=pl.String)
+    groups = shown(groups, values, *order)
     return groups.with_columns(
-        type=names.gather(groups["type"]),
+        type=heap.names_of(groups["type"]),
         largest_type=heap.type_texts(groups["largest"]),
-        largest_address=heap.addresses_of(groups["largest"]),
         largest_bytes=heap.kept(groups["largest"]),
-    ).to_dicts()
+    )
 
 
-def gc_handles(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``gc-handles``."""
+def gc_handles(heap: HeapView, values: Values) -> pl.DataFrame:
     roots = whole(heap, "roots", ["object", "kind", "weak", "pinned"])
+    weak, pinned = pl.col("weak"), pl.col("pinned")
     each = (
         roots.filter(pl.col("kind") == "handle")
-        .group_by(pl.col("object").cast(pl.Int64).alias("row"))
+        .group_by(row="object")
         .agg(
-            pl.len().alias("handles"),
-            (~pl.col("weak") & ~pl.col("pinned")).sum().alias("strong"),
-            (pl.col("pinned") & ~pl.col("weak")).sum().alias("pinned"),
-            pl.col("weak").sum().alias("weak"),
+            handles=pl.len(),
+            strong=(~weak & ~pinned).sum(),
+            pinned=(pinned & ~weak).sum(),
+            weak=weak.sum(),
         )
     )
-    is_held = pl.col("handles") > pl.col("weak")
+    kind = heap.kinds_of(each["row"])
     each = each.with_columns(
-        kind=pl.Series(heap.type_index).gather(each["row"]),
-        bytes=pl.when(is_held).then(heap.kept(each["row"])).otherwise(0),
+        kind=kind.set(kind < 0, None),
+        retained_bytes=pl.when(pl.col("handles") > weak)
+        .then(heap.kept(each["row"]))
+        .otherwise(0),
     )
-    groups = each.group_by("kind").agg(
-        pl.col("row").first(),
-        pl.col("handles").sum().alias("handle_count"),
-        pl.col("strong").sum().alias("strong_count"),
-        pl.col("pinned").sum().alias("pinned_count"),
-        pl.col("weak").sum().alias("weak_count"),
-        pl.len().alias("object_count"),
-        pl.col("bytes").sum().alias("retained_bytes"),
-    )
-    groups = groups.with_columns(
-        type=heap.type_texts(groups["row"]), kind=pl.col("kind").replace(-1, None)
-    )
-    order = ("-retained_bytes", "-handle_count", "kind")
-    return ordered(groups, *order).head(limit_of(values)).to_dicts()
+    groups = heap.grouped(
+        each, "kind",
+        handle_count=pl.col("handles").sum(), strong_count=pl.col("strong").sum(),
+        pinned_count=pinned.sum(), weak_count=weak.sum(), object_count=pl.len(),
+    )  # fmt: skip
+    groups = shown(groups, values, "-retained_bytes", "-handle_count", "kind")
+    return groups.with_columns(type=heap.type_texts(groups["largest"]))
 
 
 def _pinned(heap: HeapView) -> pl.DataFrame:
     """What roots pin: ``row``, the number of its pins, and their kinds, sorted."""
     roots = whole(heap, "roots", ["object", "kind", "pinned"]).filter("pinned")
-    return roots.group_by(pl.col("object").cast(pl.Int64).alias("row")).agg(
-        pl.len().alias("pin_count"),
-        pl.col("kind").cast(pl.String).unique().sort().alias("kinds"),
+    return roots.group_by(row="object").agg(
+        pin_count=pl.len(), kinds=pl.col("kind").cast(pl.String).unique().sort()
     )
 
 
-def pinned_objects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``pinned-objects``."""
+def pinned_objects(heap: HeapView, values: Values) -> pl.DataFrame:
     frame = _pinned(heap)
     frame = frame.with_columns(shallow_bytes=heap.sizes(frame["row"]))
-    frame = ordered(frame, "-shallow_bytes", "row").head(limit_of(values))
-    return _named(heap, frame).to_dicts()
+    return shown(frame, values, "-shallow_bytes", "row")
 
 
-def pinned_fragmentation(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``pinned-fragmentation``."""
+def pinned_fragmentation(heap: HeapView, values: Values) -> pl.DataFrame:
     frame = _pinned(heap)
+    rows = frame["row"]
+    address = heap.addresses_of(rows)
     frame = frame.with_columns(
-        address=heap.addresses_of(frame["row"]),
-        segment=heap.texts(frame["row"], "segment"),
-        bytes=heap.sizes(frame["row"]),
-        caption=heap.captions_of(frame["row"]),
-    ).filter(
-        pl.col("segment").is_not_null() & (pl.col("address").str.len_chars() < _PRECISE)
-    )
-    frame = frame.with_columns(
-        start=pl.col("address").str.slice(2).str.to_integer(base=16)
-    ).sort("start", "row")
-    segments = whole(
-        heap, "segments", ["ordinal", "kind", "used_bytes", "shallow_bytes"]
-    )
-    known = {row["ordinal"]: row for row in segments.to_dicts()}
-    found: list[Row] = []
-    for (ordinal,), group in frame.group_by("segment"):
-        starts, sizes = group["start"].to_list(), group["bytes"].to_list()
-        ends = [start + size for start, size in zip(starts, sizes, strict=True)]
-        gaps = [begin - end for begin, end in zip(starts[1:], ends, strict=False)]
-        segment, span = known[ordinal], ends[-1] - starts[0]
-        found.append(
-            {
-                "segment": ordinal,
-                "kind": segment["kind"],
-                "pinned_count": len(starts),
-                "pinned_bytes": sum(sizes),
-                "span_bytes": span,
-                "gap_bytes": span - sum(sizes),
-                "largest_gap_bytes": max([0, *gaps]),
-                "used_bytes": segment["used_bytes"],
-                "empty_bytes": segment["used_bytes"] - segment["shallow_bytes"],
-                "kinds": sorted({one for some in group["kinds"] for one in some}),
-                "types": sorted({*group["caption"]})[:5],
-            }
+        segment=heap.texts(rows, "segment"),
+        bytes=heap.sizes(rows),
+        caption=heap.captions_of(rows),
+    ).filter(pl.col("segment").is_not_null() & (address.str.len_chars() < _PRECISE))
+    start = heap.addresses_of(frame["row"]).str.slice(2).str.to_integer(base=16)
+    frame = frame.with_columns(start=start, end=start + frame["bytes"])
+    gap = pl.col("start") - pl.col("end").shift()
+    groups = (
+        frame.sort("start", "row")
+        .group_by("segment")
+        .agg(
+            pinned_count=pl.len(),
+            pinned_bytes=pl.col("bytes").sum(),
+            span_bytes=pl.col("end").last() - pl.col("start").first(),
+            largest_gap_bytes=pl.max_horizontal(gap.max().fill_null(0), 0),
+            kinds=pl.col("kinds").explode().unique().sort(),
+            types=pl.col("caption").unique().sort().head(5),
         )
-    found.sort(key=lambda row: (-row["gap_bytes"], row["segment"]))
-    return found[: limit_of(values)]
+        .with_columns(gap_bytes=pl.col("span_bytes") - pl.col("pinned_bytes"))
+    )
+    columns = ("ordinal", "kind", "used_bytes", "shallow_bytes")
+    segments = whole(heap, "segments", columns).with_columns(
+        empty_bytes=pl.col("used_bytes") - pl.col("shallow_bytes")
+    )
+    groups = groups.join(segments, left_on="segment", right_on="ordinal")
+    return shown(groups, values, "-gap_bytes", "segment")
 
 
 # ---------------------------------------------------------------- finalizers
@@ -176,30 +134,18 @@ def _queued(heap: HeapView) -> tuple[pl.DataFrame, pl.Series]:
     )
 
 
-def _held_by(heap: HeapView, rows: pl.Series) -> pl.DataFrame:
-    """Reachable objects that hold some others, once each: ``row`` and ``holder``."""
-    held = heap.links(rows, into=True, live=True)
-    held = held.filter(pl.col("source") != pl.col("target"))
-    return held.select(row="target", holder="source").unique()
-
-
-def finalizer_queue(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``finalizer-queue``."""
+def finalizer_queue(heap: HeapView, values: Values) -> pl.DataFrame:
     frame, others = _queued(heap)
-    frame = frame.with_columns(bytes=heap.kept(frame["row"]))
-    frame = ordered(frame, "-bytes", "row").head(limit_of(values))
-    count = pl.len()
-    for name, rows in (
-        ("other_root_count", others.alias("row").to_frame()),
-        ("holder_count", _held_by(heap, frame["row"])),
-    ):
-        counts = rows.group_by("row").agg(count.alias(name))
-        frame = frame.join(counts, on="row", how="left", maintain_order="left")
-    return (
-        _named(heap, frame)
-        .with_columns(pl.col("other_root_count", "holder_count").fill_null(0))
-        .to_dicts()
-    )
+    frame = frame.with_columns(retained_bytes=heap.kept(frame["row"]))
+    frame = shown(frame, values, "-retained_bytes", "row")
+    counts = {
+        "other_root_count": of_rows(others),
+        "holder_count": heap.holders_of(frame["row"]),
+    }
+    for name, rows in counts.items():
+        counted = rows.group_by("row").agg(pl.len().alias(name))
+        frame = frame.join(counted, on="row", how="left", maintain_order="left")
+    return frame.with_columns(pl.col(*counts).fill_null(0))
 
 
 def _tops(heap: HeapView, held: pl.DataFrame) -> pl.DataFrame:
@@ -215,14 +161,13 @@ def _tops(heap: HeapView, held: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def finalizable_unreachable(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``finalizable-unreachable``."""
+def finalizable_unreachable(heap: HeapView, values: Values) -> pl.DataFrame:
     frame, others = _queued(heap)
     frame = frame.filter(~pl.col("row").is_in(others.implode()))
-    holders = _tops(heap, _held_by(heap, frame["row"]))
+    holders = _tops(heap, heap.holders_of(frame["row"]))
     alone = frame.filter(~pl.col("row").is_in(holders["row"].implode()))["row"]
     above = holders["top"].unique()
-    waiting = pl.concat([others, _tops(heap, _held_by(heap, above))["row"]])
+    waiting = pl.concat([others, _tops(heap, heap.holders_of(above))["row"]])
     waits = holders.filter(pl.col("top").is_in(waiting.implode()))
     then = holders.filter(~pl.col("row").is_in(waits["row"].implode()))["row"].unique()
     asked = waits.select("row").unique()
@@ -239,183 +184,134 @@ def finalizable_unreachable(heap: HeapView, values: Mapping[str, Value]) -> list
             break
         left = fewer
     rows = pl.concat([alone, then, pl.Series(sorted(left), dtype=pl.Int64)])
-    own = pl.DataFrame(
-        {"row": rows, "type": heap.type_texts(rows), "bytes": heap.sizes(rows)}
+    own = of_rows(rows).with_columns(
+        type=heap.type_texts(rows), shallow_bytes=heap.sizes(rows)
     )
-    groups = heap.grouped(own, ["type"], pl.col("bytes").sum().alias("shallow_bytes"))
-    groups = groups.with_columns(object_count="count")
-    order = ("-retained_bytes", "-count", "type")
-    return heap.with_largest(groups, values["limit"], *order)
+    groups = heap.grouped(
+        own, "type", object_count=pl.len(), shallow_bytes=pl.col("shallow_bytes").sum()
+    )
+    return shown(groups, values, "-retained_bytes", "-object_count", "type")
 
 
 # ---------------------------------------------------------------- references
 
 
-def dependent_handles(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``dependent-handles``."""
+def dependent_handles(heap: HeapView, values: Values) -> pl.DataFrame:
     field = "(ephemeron)"
-    fields = " " + heap.of_types("fields").fill_null("") + " "
-    kinds = fields.str.contains(f" {field} ", literal=True).arg_true().to_list()
-    held = heap.links(heap.instances_of(kinds), field).select("source", "target")
-    back = heap.links(held["target"]).select(source="target", target="source")
-    pairs = held.group_by("source", "target").agg(pl.len().alias("handles"))
-    pairs = pairs.join(
-        back.unique().with_columns(back=1), on=["source", "target"], how="left"
-    ).with_columns(
-        key_type=heap.types_of(pairs["source"]),
-        value_type=heap.type_texts(pairs["target"]),
-    )
+    handles = heap.instances_of(heap.types_with(field))
+    held = heap.links(handles, field).select("source", row="target")
+    back = heap.links(held["row"]).select(row="source", source="target").unique()
+    pairs = held.group_by("source", "row").agg(handles=pl.len())
+    pairs = pairs.join(back.with_columns(back=1), on=["source", "row"], how="left")
+    source, row = pairs["source"], pairs["row"]
     pairs = pairs.with_columns(
-        kept=pl.when(heap.above(pairs["target"]) == pairs["source"])
-        .then(heap.kept(pairs["target"]))
-        .otherwise(0),
-        live=pl.Series(heap.root_distance).gather(pairs["source"]) >= 0,
+        pl.col("back").fill_null(0),
+        key_type=heap.types_of(source),
+        value_type=heap.type_texts(row),
+        kept=heap.kept_by(source, row),
+        live=heap.are_alive(source),
     )
     keys = ["key_type", "value_type"]
-    of_values = pairs.group_by(*keys, row="target").agg(
+    of_values = pairs.group_by(*keys, "row").agg(
         pl.col("kept").max(),
         pl.col("handles").sum(),
-        (pl.col("handles") * pl.col("back").fill_null(0)).sum().alias("backs"),
+        backs=(pl.col("handles") * pl.col("back")).sum(),
     )
     of_keys = (
         pairs.unique([*keys, "source"])
         .group_by(keys)
-        .agg(
-            pl.len().alias("key_count"),
-            pl.col("live").sum().alias("live_key_count"),
-        )
+        .agg(key_count=pl.len(), live_key_count=pl.col("live").sum())
     )
-    groups = heap.grouped(of_values, keys,
-        pl.col("handles").sum().alias("handle_count"),
-        pl.col("backs").sum().alias("back_count"),
-        pl.col("kept").sum(),
+    groups = heap.grouped(
+        of_values, *keys,
+        handle_count=pl.col("handles").sum(), back_count=pl.col("backs").sum(),
+        kept=pl.col("kept").sum(), value_count=pl.len(),
     ).join(of_keys, on=keys)  # fmt: skip
-    groups = groups.with_columns(value_count="count", retained_bytes="kept")
-    order = ("-retained_bytes", "-handle_count", *keys)
-    return heap.with_largest(groups, values["limit"], *order)
+    groups = groups.with_columns(retained_bytes="kept")
+    return shown(groups, values, "-retained_bytes", "-handle_count", *keys)
 
 
-def across_generations(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``across-generations``."""
-    found = _objects(heap, "generation", "type").filter(
-        pl.col("type").is_not_null()
-    ).select("row", "generation")  # fmt: skip
-    holders = found.filter(pl.col("generation") == values["holders"])["row"]
-    held = found.filter(pl.col("generation") == values["held"])["row"]
+def across_generations(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = heap.objects("generation", "type").drop_nulls("type")
+    holders, held = (
+        found.filter(pl.col("generation") == values[one])["row"]
+        for one in ("holders", "held")
+    )
     pairs = (
         heap.links(holders)
         .filter(pl.col("target").is_in(held.implode()))
         .group_by("source", "target")
-        .agg(pl.len().alias("references"))
+        .agg(references=pl.len())
     )
-    is_own = heap.above(pairs["target"]) == pairs["source"]
     groups = (
         pairs.with_columns(
             holder_type=heap.types_of(pairs["source"]),
             type=heap.types_of(pairs["target"]),
-            held=pl.when(is_own).then(heap.kept(pairs["target"])).otherwise(0),
+            held=heap.kept_by(pairs["source"], pairs["target"]),
         )
         .group_by("holder_type", "type")
         .agg(
-            pl.col("references").sum().alias("reference_count"),
-            pl.col("source").n_unique().alias("holder_count"),
-            pl.col("target").n_unique().alias("object_count"),
-            pl.col("held").sum().alias("retained_bytes"),
+            reference_count=pl.col("references").sum(),
+            holder_count=pl.col("source").n_unique(),
+            object_count=pl.col("target").n_unique(),
+            retained_bytes=pl.col("held").sum(),
         )
     )
     order = ("-retained_bytes", "-reference_count", "holder_type", "type")
-    return ordered(groups, *order).head(limit_of(values)).to_dicts()
+    return shown(groups, values, *order)
 
 
 # ---------------------------------------------------------------- places, lifetimes
 
 
-def large_objects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``large-objects``."""
-    frame = _objects(heap, "generation").filter(pl.col("generation") == _LARGE)
+def large_objects(heap: HeapView, values: Values) -> pl.DataFrame:
+    frame = heap.objects("generation").filter(pl.col("generation") == _LARGE)
     frame = frame.with_columns(shallow_bytes=heap.sizes(frame["row"]))
-    frame = ordered(frame, "-shallow_bytes", "row").head(limit_of(values))
+    frame = shown(frame, values, "-shallow_bytes", "row")
     rows = frame["row"]
-    return (
-        _named(heap, frame)
-        .with_columns(
-            type=heap.types_of(rows),
-            segment=heap.texts(rows, "segment"),
-            alive=pl.Series(heap.root_distance).gather(rows) >= 0,
-            holder_type=heap.types_of(heap.above(rows)),
-        )
-        .to_dicts()
+    return frame.with_columns(type=heap.types_of(rows), holder=heap.above(rows))
+
+
+def walk(heap: HeapView, values: Values) -> pl.DataFrame:
+    start, size = values["start"], pl.col("address").str.len_chars()
+    frame = heap.objects("segment", "address").filter(
+        (pl.col("segment") == values["segment"])
+        & ((size > len(start)) | ((size == len(start)) & (pl.col("address") >= start)))
     )
+    frame = frame.sort(size, "address").head(values["limit"])
+    return frame.with_columns(type=heap.types_of(frame["row"]))
 
 
-def walk(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``walk``."""
-    start, size = str(values["start"]), pl.col("address").str.len_chars()
-    frame = (
-        _objects(heap, "segment", "address")
-        .filter(
-            (pl.col("segment") == values["segment"])
-            & (
-                (size > len(start))
-                | ((size == len(start)) & (pl.col("address") >= start))
-            )
-        )
-        .sort(size, "address")
-        .head(limit_of(values))
-    )
-    return (
-        _named(heap, frame)
-        .with_columns(
-            type=heap.types_of(frame["row"]),
-            generation=heap.texts(frame["row"], "generation"),
-            alive=pl.Series(heap.root_distance).gather(frame["row"]) >= 0,
-        )
-        .to_dicts()
-    )
-
-
-def oldest_objects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``oldest-objects``."""
-    frame = _objects(heap, "collections_survived", "born_in_gc").filter(
+def oldest_objects(heap: HeapView, values: Values) -> pl.DataFrame:
+    frame = heap.objects("collections_survived", "born_in_gc").filter(
         pl.col("collections_survived") >= 0
     )
     if values["born"]:
-        frame = frame.filter(pl.col("born_in_gc").is_not_null())
-    frame = frame.with_columns(bytes=heap.kept(frame["row"]))
-    order = ("-collections_survived", "-bytes", "row")
-    frame = ordered(frame, *order).head(limit_of(values))
-    return (
-        _named(heap, frame)
-        .with_columns(
-            type=heap.types_of(frame["row"]),
-            generation=heap.texts(frame["row"], "generation"),
-            known_at=heap.texts(frame["row"], "known_at"),
-        )
-        .to_dicts()
-    )
+        frame = frame.drop_nulls("born_in_gc")
+    frame = frame.with_columns(retained_bytes=heap.kept(frame["row"]))
+    frame = shown(frame, values, "-collections_survived", "-retained_bytes", "row")
+    return frame.with_columns(type=heap.types_of(frame["row"]))
 
 
-def promoted_to_gen2(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``promoted-to-gen2``."""
-    frame = _objects(heap, "generation", "born_in_gc", "collections_survived").filter(
+def promoted_to_gen2(heap: HeapView, values: Values) -> pl.DataFrame:
+    frame = heap.objects("generation", "born_in_gc", "collections_survived").filter(
         (pl.col("generation") == 2) & pl.col("born_in_gc").is_not_null()
     )
     groups = (
         frame.with_columns(
             type=heap.types_of(frame["row"]),
             bytes=heap.sizes(frame["row"]),
-            live=pl.Series(heap.root_distance).gather(frame["row"]) >= 0,
+            live=heap.are_alive(frame["row"]),
         )
         .drop_nulls("type")
         .group_by("type")
         .agg(
-            pl.len().alias("object_count"),
-            pl.col("bytes").sum().alias("shallow_bytes"),
-            pl.col("born_in_gc").min().alias("first_born_in_gc"),
-            pl.col("born_in_gc").max().alias("last_born_in_gc"),
-            pl.col("collections_survived").min().alias("fewest_collections"),
-            pl.col("live").sum().alias("reachable_count"),
+            object_count=pl.len(),
+            shallow_bytes=pl.col("bytes").sum(),
+            first_born_in_gc=pl.col("born_in_gc").min(),
+            last_born_in_gc=pl.col("born_in_gc").max(),
+            fewest_collections=pl.col("collections_survived").min(),
+            reachable_count=pl.col("live").sum(),
         )
     )
-    order = ("-shallow_bytes", "-object_count", "type")
-    return ordered(groups, *order).head(cast("int", values["limit"])).to_dicts()
+    return shown(groups, values, "-shallow_bytes", "-object_count", "type")

@@ -8,135 +8,68 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import polars as pl
 
-from ingest.answers.frames import ordered
-from ingest.answers.view import VALUE_LENGTH, largest, limit_of, whole
+from ingest.answers.frames import of_rows, ordered, shares_of, shown
+from ingest.answers.view import VALUE_LENGTH, largest, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ingest.answers.frames import HeapView
+    from ingest.answers.frames import HeapView, Values
     from ingest.answers.view import Row
-    from ingest.queries.library import Value
 
 
-def _sorted(
-    frame: pl.DataFrame, by: Sequence[str], limit: int, *, last: str = "row"
-) -> pl.DataFrame:
-    """The rows with most of some columns; equal ones in the order of ``last``."""
-    descending = [*(True for _ in by), False]
-    return frame.sort([*by, last], descending=descending, nulls_last=True).head(limit)
+def dump(heap: HeapView, values: Values) -> list[Row]:
+    return [heap.properties()][: values["limit"]]
 
 
-def dump(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """The row of ``dump``."""
-    del values
-    return [heap.properties()]
-
-
-def leak_suspects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``leak-suspects``."""
+def leak_suspects(heap: HeapView, values: Values) -> pl.DataFrame:
     names = (
         "object", "type", "container", "object_count", "retained_bytes", "share",
         "pattern", "holder", "reference", "root_kind", "root_name", "path", "cut",
         "cut_step", "contents", "sentence", "advice", "fingerprint", "signs", "doubts",
     )  # fmt: skip
-    found = whole(heap, "suspects", names).head(limit_of(values)).to_dicts()
-    return [
-        one
-        | {
-            "type": heap.type_names[one["type"]],
-            "address": heap.address(one["object"]),
-            "container_type": heap.full_type(one["container"]),
-            "container_address": heap.address(one["container"]),
-        }
-        for one in found
-    ]
+    found = whole(heap, "suspects", names, values["limit"])
+    return found.with_columns(
+        row="object",
+        type=heap.names_of(found["type"]),
+        container_type=heap.type_texts(found["container"]),
+    )
 
 
-def warnings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``warnings``."""
+def warnings(heap: HeapView, values: Values) -> list[Row]:
     texts = cast("list[str] | None", heap.properties()["warnings"]) or []
     return [
         {"position": position, "warning": text}
-        for position, text in enumerate(texts[: limit_of(values)], start=1)
+        for position, text in enumerate(texts[: values["limit"]], start=1)
     ]
 
 
 # ---------------------------------------------------------------- largest objects
 
 
-def retained_objects(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``retained-objects``."""
-    least = cast("int", values["min_bytes"])
-    is_chosen = (heap.root_distance >= 0) & (heap.retained_bytes >= least)
-    rows = largest(np.flatnonzero(is_chosen), [heap.retained_bytes], limit_of(values))
-    columns = (
-        "address", "shallow_bytes", "retained_bytes", "retained_count",
-        "root_distance", "value",
-    )  # fmt: skip
-    return [
-        found | {"type": heap.full_type(row)}
-        for row, found in zip(
-            rows, heap.frame("objects", rows, columns).to_dicts(), strict=True
-        )
-    ]
+def retained_objects(heap: HeapView, values: Values) -> pl.DataFrame:
+    is_large = heap.retained_bytes >= values["min_bytes"]
+    rows = np.flatnonzero((heap.root_distance >= 0) & is_large)
+    return of_rows(largest(rows, [heap.retained_bytes], values["limit"]))
 
 
-def dominator_treemap(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``dominator-treemap``."""
-    rows = largest(
-        np.flatnonzero(heap.retained_bytes > 0),
-        [heap.retained_bytes, heap.retained_count],
-        limit_of(values),
+def dominator_treemap(heap: HeapView, values: Values) -> pl.DataFrame:
+    sizes = [heap.retained_bytes, heap.retained_count]
+    rows = largest(np.flatnonzero(sizes[0] > 0), sizes, values["limit"])
+    found = of_rows(rows)
+    texts = heap.texts(found["row"])
+    namespaces = pl.concat([heap.of_types("namespace"), pl.Series([""])])
+    return found.with_columns(
+        object="row",
+        dominator=heap.above(found["row"]),
+        namespace=namespaces.gather(heap.kinds_of(found["row"])),
+        value=texts.fill_null("").str.slice(0, VALUE_LENGTH),
     )
-    columns = (
-        "address", "value", "shallow_bytes", "retained_bytes", "retained_count",
-        "root_distance", "generation",
-    )  # fmt: skip
-    found = heap.frame("objects", rows, columns).to_dicts()
-    dominators = heap.dominator[rows].tolist()
-    namespaces, kinds = heap.of_types("namespace"), heap.type_index[rows].tolist()
-    return [
-        own
-        | {
-            "object": row,
-            "dominator": dominator if dominator >= 0 else None,
-            "type": heap.full_type(row),
-            "namespace": namespaces[kind] if kind >= 0 else "",
-            "value": (own["value"] or "")[:VALUE_LENGTH],
-        }
-        for row, dominator, kind, own in zip(
-            rows, dominators, kinds, found, strict=True
-        )
-    ]
 
 
-def external_bytes(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``external-bytes``."""
-    if not heap.has("objects", "external_bytes"):
-        return []
-    outside = whole(heap, "objects", ["external_bytes"])
-    chosen = _sorted(
-        outside.filter(pl.col("external_bytes") > 0),
-        ["external_bytes"],
-        limit_of(values),
-    )["row"].to_list()
-    columns = ("address", "external_name", "external_bytes", "shallow_bytes")
-    found = []
-    for row, own in zip(
-        chosen, heap.frame("objects", chosen, columns).to_dicts(), strict=True
-    ):
-        owner = int(heap.dominator[row])
-        found.append(
-            own
-            | {
-                "type": heap.declared_type(row),
-                "alive": heap.distance(row) is not None,
-                "owner_type": heap.declared_type(owner) if owner >= 0 else None,
-                "owner_address": heap.address(owner) if owner >= 0 else None,
-            }
-        )
-    return found
+def external_bytes(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = heap.objects("external_bytes").filter(pl.col("external_bytes") > 0)
+    found = shown(found, values, "-external_bytes", "row")
+    rows = found["row"]
+    return found.with_columns(type=heap.types_of(rows), owner=heap.above(rows))
 
 
 # ---------------------------------------------------------------- types
@@ -149,60 +82,48 @@ _TYPES = (
 
 
 def _types(heap: HeapView) -> pl.DataFrame:
-    return whole(heap, "types", _TYPES).with_columns(pl.col("name").alias("type"))
+    return whole(heap, "types", _TYPES).with_columns(type="name")
 
 
-def retained_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``retained-types``."""
-    chosen = _types(heap).filter(
+def retained_types(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = _types(heap).filter(
         (pl.col("reachable_count") > 0)
         & (pl.col("retained_bytes") >= values["min_bytes"])
     )
-    return _sorted(chosen, ["retained_bytes"], limit_of(values)).to_dicts()
+    return shown(found, values, "-retained_bytes", "row")
 
 
-def type_histogram(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``type-histogram``."""
-    chosen = _types(heap).filter(pl.col("instance_count") > 0)
-    by = ["shallow_bytes", "instance_count"]
-    return _sorted(chosen, by, limit_of(values)).to_dicts()
+def type_histogram(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = _types(heap).filter(pl.col("instance_count") > 0)
+    return shown(found, values, "-shallow_bytes", "-instance_count", "row")
 
 
-def namespace_histogram(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``namespace-histogram``."""
+def namespace_histogram(heap: HeapView, values: Values) -> pl.DataFrame:
     used = _types(heap).filter(pl.col("instance_count") > 0)
     groups = (
-        used.sort("shallow_bytes", "row", descending=[True, False])
+        ordered(used, "-shallow_bytes", "row")
         .group_by("namespace", maintain_order=True)
         .agg(
-            pl.len().alias("type_count"),
             pl.col("instance_count", "shallow_bytes", "reachable_bytes").sum(),
-            pl.col("type").first().alias("largest_type"),
+            type_count=pl.len(),
+            largest_type=pl.col("type").first(),
         )
     )
-    return _sorted(
-        groups, ["shallow_bytes"], limit_of(values), last="namespace"
-    ).to_dicts()
+    return shown(groups, values, "-shallow_bytes", "namespace")
 
 
-def unreachable_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``unreachable-types``."""
-    chosen = (
-        _types(heap)
-        .filter(pl.col("instance_count") > pl.col("reachable_count"))
-        .with_columns(
-            unreachable_count=pl.col("instance_count") - pl.col("reachable_count"),
-            unreachable_bytes=pl.col("shallow_bytes") - pl.col("reachable_bytes"),
-        )
+def unreachable_types(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = _types(heap).with_columns(
+        unreachable_count=pl.col("instance_count") - pl.col("reachable_count"),
+        unreachable_bytes=pl.col("shallow_bytes") - pl.col("reachable_bytes"),
     )
-    by = ["unreachable_bytes", "unreachable_count"]
-    return _sorted(chosen, by, limit_of(values)).to_dicts()
+    found = found.filter(pl.col("unreachable_count") > 0)
+    return shown(found, values, "-unreachable_bytes", "-unreachable_count", "row")
 
 
-def async_state_machines(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``async-state-machines``."""
+def async_state_machines(heap: HeapView, values: Values) -> pl.DataFrame:
     name = pl.col("name")
-    chosen = (
+    found = (
         _types(heap)
         .filter(
             (pl.col("instance_count") > 0)
@@ -219,8 +140,7 @@ def async_state_machines(heap: HeapView, values: Mapping[str, Value]) -> list[Ro
             live_bytes=pl.col("reachable_bytes"),
         )
     )
-    by = ["retained_bytes", "live_count"]
-    return _sorted(chosen, by, limit_of(values)).to_dicts()
+    return shown(found, values, "-retained_bytes", "-live_count", "row")
 
 
 # ---------------------------------------------------------------- merged trees
@@ -232,72 +152,54 @@ _PATHS = (
 )  # fmt: skip
 
 
-def _tree(heap: HeapView, values: Mapping[str, Value], name: str) -> list[Row]:
-    namespaces = [*heap.of_types("namespace").to_list(), ""]
-    frame = whole(heap, "type_paths", _PATHS).filter(pl.col("tree") == name)
-    rows = _sorted(frame, ["total_bytes"], limit_of(values)).to_dicts()
-    for row in rows:
-        row["path"], kind = row["row"], row["type"]
-        row["type"] = row["name"] if kind is None else heap.type_names[kind]
-        row["namespace"] = "" if kind is None else namespaces[kind]
-    return rows
+def _tree(heap: HeapView, values: Values, name: str) -> pl.DataFrame:
+    found = whole(heap, "type_paths", _PATHS).filter(pl.col("tree") == name)
+    found = shown(found, values, "-total_bytes", "row")
+    kinds = found["type"]
+    return found.with_columns(
+        path="row",
+        type=pl.coalesce(heap.names_of(kinds), "name"),
+        namespace=heap.of_types("namespace").gather(kinds).fill_null(""),
+    )
 
 
-def type_tree(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``type-tree``."""
+def type_tree(heap: HeapView, values: Values) -> pl.DataFrame:
     return _tree(heap, values, "dominators")
 
 
-def root_path_tree(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``root-path-tree``."""
+def root_path_tree(heap: HeapView, values: Values) -> pl.DataFrame:
     return _tree(heap, values, "root_paths")
 
 
 # ---------------------------------------------------------------- regions
 
 
-def _table(heap: HeapView, values: Mapping[str, Value], name: str) -> list[Row]:
+def _table(heap: HeapView, values: Values, name: str) -> pl.DataFrame:
     """The first rows of a table."""
-    end = min(heap.tables.rows(name), limit_of(values))
-    return heap.tables.part(name, 0, end).to_dicts()
+    end = min(heap.tables.rows(name), values["limit"])
+    return heap.tables.part(name, 0, end)
 
 
-def generation_histogram(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``generation-histogram``."""
-    frame = whole(
-        heap, "generations",
-        ["number", "name", "object_count", "shallow_bytes", "reachable_count",
-         "reachable_bytes"],
+def generation_histogram(heap: HeapView, values: Values) -> pl.DataFrame:
+    columns = (
+        "number", "name", "object_count", "shallow_bytes", "reachable_count",
+        "reachable_bytes",
     )  # fmt: skip
-    total = int(frame["shallow_bytes"].sum())
-    rows = frame.sort("number").head(limit_of(values)).to_dicts()
-    return [
-        row
-        | {
-            "generation": row["number"],
-            "share": row["shallow_bytes"] / total if total else 0.0,
-        }
-        for row in rows
-    ]
+    found = whole(heap, "generations", columns)
+    share = shares_of(found["shallow_bytes"], found["shallow_bytes"])
+    return shown(found.with_columns(generation="number", share=share), values, "number")
 
 
-def segments(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``segments``."""
-    return [
-        row
-        | {
-            "segment": row["ordinal"],
-            "other_bytes": row["used_bytes"] - row["shallow_bytes"],
-        }
-        for row in _table(heap, values, "segments")
-    ]
+def segments(heap: HeapView, values: Values) -> pl.DataFrame:
+    return _table(heap, values, "segments").with_columns(
+        segment="ordinal", other_bytes=pl.col("used_bytes") - pl.col("shallow_bytes")
+    )
 
 
 _FREE = ("Free", "System.Free", "Free Space", "Free Object")
 
 
-def free_space(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``free-space``."""
+def free_space(heap: HeapView, values: Values) -> list[Row]:
     counts = heap.of_types("instance_count")
     free = [
         kind for name in _FREE for kind in heap.types_named(name) if counts[kind] > 0
@@ -306,68 +208,50 @@ def free_space(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     holes = np.flatnonzero(is_hole)
     in_segment = whole(heap, "objects", ["segment"])["segment"].fill_null(-1).to_numpy()
     found = []
-    for row in _table(heap, values, "segments"):
+    for row in segments(heap, values).to_dicts():
         mine = holes[in_segment[holes] == row["ordinal"]]
-        hole_bytes = int(heap.shallow_bytes[mine].sum())
-        other, used = row["used_bytes"] - row["shallow_bytes"], row["used_bytes"]
+        hole_bytes, live = int(heap.shallow_bytes[mine].sum()), row["reachable_bytes"]
+        empty, used = row["other_bytes"] + hole_bytes, row["used_bytes"]
         found.append(
             row
             | {
-                "segment": row["ordinal"],
-                "live_bytes": row["reachable_bytes"],
-                "dead_bytes": row["shallow_bytes"]
-                - row["reachable_bytes"]
-                - hole_bytes,
+                "live_bytes": live,
+                "dead_bytes": row["shallow_bytes"] - live - hole_bytes,
                 "free_count": len(mine) if free else None,
                 "free_bytes": hole_bytes if free else None,
-                "other_bytes": other,
-                "empty_share": (other + hole_bytes) / used if used else 0.0,
+                "empty_share": empty / used if used else 0.0,
             }
         )
     return found
 
 
-def domains(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``domains``."""
-    declared = whole(heap, "types", ["domain"])["domain"]
-    return [
-        row | {"type_count": int((declared == row["ordinal"]).sum())}
-        for row in _table(heap, values, "domains")
-    ]
+def domains(heap: HeapView, values: Values) -> pl.DataFrame:
+    declared = whole(heap, "types", ["domain"]).group_by(ordinal="domain")
+    found = _table(heap, values, "domains").cast({"ordinal": pl.Int64})
+    counts = declared.agg(type_count=pl.len()).cast({"ordinal": pl.Int64})
+    found = found.join(counts, on="ordinal", how="left", maintain_order="left")
+    return found.with_columns(pl.col("type_count").fill_null(0))
 
 
-def gc_timeline(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``gc-timeline``."""
+def gc_timeline(heap: HeapView, values: Values) -> pl.DataFrame:
     return _table(heap, values, "collections")
 
 
-def allocation_sites(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``allocation-sites``."""
-    if not heap.tables.rows("allocation_sites"):
-        return []
-    columns = ["name", "stack", "object_count", "reachable_count", "reachable_bytes"]
-    by = ["reachable_bytes", "object_count"]
-    chosen = _sorted(
-        whole(heap, "allocation_sites", columns), by, limit_of(values)
-    ).to_dicts()
-    objects = whole(heap, "objects", ["site", "type"]).drop_nulls(["site", "type"])
-    names = pl.Series(heap.type_names, dtype=pl.String)
+def allocation_sites(heap: HeapView, values: Values) -> pl.DataFrame:
+    columns = ("name", "stack", "object_count", "reachable_count", "reachable_bytes")
+    sites = whole(heap, "allocation_sites", columns).rename({"row": "at"})
+    sites = shown(sites, values, "-reachable_bytes", "-object_count", "at")
+    made = heap.objects("site", "type").drop_nulls(["site", "type"])
+    made = made.filter(pl.col("site").is_in(sites["at"].implode()))
     most = (
-        objects.filter(pl.col("site").is_in([row["row"] for row in chosen]))
-        .with_columns(name=names.gather(objects.filter(
-            pl.col("site").is_in([row["row"] for row in chosen]))["type"]))
-        .group_by("site", "name")
-        .agg(pl.len().alias("many"))
-        .sort("many", "name", descending=[True, False])
-        .group_by("site", maintain_order=True)
-        .agg(pl.col("name").first())
-    )  # fmt: skip
-    of = dict(most.iter_rows())
-    return [
-        row | {"site": row["name"], "type": of[row["row"]]}
-        for row in chosen
-        if row["row"] in of
-    ]
+        made.with_columns(type=heap.names_of(made["type"]))
+        .group_by("type", at="site")
+        .agg(many=pl.len())
+        .sort("many", "type", descending=[True, False])
+        .unique("at", keep="first", maintain_order=True)
+    )
+    sites = sites.join(most.cast({"at": pl.Int64}), on="at", maintain_order="left")
+    return sites.with_columns(site="name")
 
 
 _LIBRARIES = (
@@ -395,10 +279,7 @@ def _allocated_by(site: str) -> tuple[str, str] | None:
     return "(standard library)" if file.startswith("<") else "(program)", file
 
 
-def allocation_files(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``allocation-files``."""
-    if not heap.tables.rows("allocation_sites"):
-        return []
+def allocation_files(heap: HeapView, values: Values) -> pl.DataFrame:
     wanted = values["library"]
     sums = ["object_count", "reachable_count", "reachable_bytes"]
     found = [
@@ -407,66 +288,39 @@ def allocation_files(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         for library, file in filter(None, [_allocated_by(row["name"])])
         if wanted in ("", library)
     ]
-    sites = pl.DataFrame(
-        found, ["site", "allocated_by", "file", *sums], orient="row",
-    )  # fmt: skip
-    if not found:
-        return []
+    texts, numbers = (
+        dict.fromkeys(["allocated_by", "file"], pl.String),
+        dict.fromkeys(sums, pl.Int64),
+    )
+    sites = pl.DataFrame(found, {"site": pl.Int64, **texts, **numbers}, orient="row")
     groups = sites.group_by("allocated_by").agg(
-        pl.col("file").n_unique().alias("file_count"), pl.col(*sums).sum()
+        pl.col(*sums).sum(), file_count=pl.col("file").n_unique()
     )
     sites = sites.with_columns(
         group=pl.col("allocated_by").rank("dense").cast(pl.Int32)
     )
-    made = whole(heap, "objects", ["site"]).join(sites, "site", maintain_order="left")
-    group_of = np.zeros(heap.tables.rows("objects") + 1, np.int32)
+    made = heap.objects("site").cast({"site": pl.Int64})
+    made = made.join(sites, "site", maintain_order="left")
+    group_of = np.zeros(heap.row_count + 1, np.int32)
     group_of[made["row"]] = made["group"]
     rows = heap.live(made["row"].to_numpy())
-    above = heap.above(rows).fill_null(len(group_of) - 1).to_numpy()
+    above = heap.above(rows).fill_null(heap.row_count).to_numpy()
     rows = rows[group_of[rows] != group_of[above]]
-    tops = pl.DataFrame(
-        {"row": rows, "group": group_of[rows], "retained_bytes": heap.kept(rows)}
-    ).join(sites.select("group", "allocated_by").unique(), "group")
-    tops = (
-        ordered(tops, "-retained_bytes", "row")
-        .group_by("allocated_by", maintain_order=True)
-        .agg(pl.col("retained_bytes").sum(), pl.col("row").first())
-    )
-    groups = groups.join(tops, "allocated_by", "left").with_columns(
-        pl.col("retained_bytes").fill_null(0)
-    )
+    tops = of_rows(rows).with_columns(group=pl.Series(group_of[rows]))
+    tops = tops.join(sites.select("group", "allocated_by").unique(), "group")
+    groups = groups.join(heap.grouped(tops, "allocated_by"), "allocated_by", "left")
+    groups = groups.with_columns(pl.col("retained_bytes").fill_null(0))
     order = ("-retained_bytes", "-reachable_bytes", "-object_count", "allocated_by")
-    groups = ordered(groups, *order).head(limit_of(values))
-    return groups.with_columns(
-        largest_address=heap.addresses_of(groups["row"])
-    ).to_dicts()
+    return shown(groups, values, *order)
 
 
-def native_memory(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``native-memory``."""
-    if not heap.has("objects", "space"):
-        return []
-    groups = (
-        whole(heap, "objects", ["type", "space", "shallow_bytes", "root_distance"])
-        .filter(
-            pl.col("type").is_not_null()
-            & (pl.col("space") == "native")
-            & pl.col("root_distance").is_not_null()
-        )
-        .sort("shallow_bytes", "row", descending=[True, False])
-        .group_by("type", maintain_order=True)
-        .agg(
-            pl.len().alias("object_count"),
-            pl.col("shallow_bytes").sum(),
-            pl.col("row").first(),
-        )
+def native_memory(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = heap.objects("space", "type", "shallow_bytes", "root_distance").filter(
+        pl.col("space") == "native"
     )
-    by = ("shallow_bytes", "object_count")
-    return [
-        row
-        | {
-            "type": heap.type_names[row["type"]],
-            "largest_address": heap.address(row["row"]),
-        }
-        for row in _sorted(groups, by, limit_of(values), last="type").to_dicts()
-    ]
+    groups = heap.grouped(
+        found.drop_nulls(["type", "root_distance"]), "type", most="shallow_bytes",
+        object_count=pl.len(),
+    )  # fmt: skip
+    groups = shown(groups, values, "-shallow_bytes", "-object_count", "type")
+    return groups.with_columns(type=heap.names_of(groups["type"]))

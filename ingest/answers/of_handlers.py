@@ -7,21 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from ingest.answers.of_holders import edges, fitting
-from ingest.answers.view import limit_of, numbered
+from ingest.answers.view import numbered
 from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.answers.frames import HeapView
+    from ingest.answers.frames import HeapView, Values
     from ingest.answers.view import Row
     from ingest.arrays.compiled import Bools, Ints, Longs, Numbers
-    from ingest.queries.library import Value
 
 _LIST = r"System[.](Object|Delegate)\[].*"
 _METHOD = r"System\.Reflection\..*"
@@ -34,10 +30,9 @@ _NO_OBJECT = 2**31 - 1
 """A row after all others."""
 
 
-def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``event-handlers``."""
+def event_handlers(heap: HeapView, values: Values) -> list[Row]:
     kinds = heap.type_index
-    is_delegate, is_list = fitting(heap, str(values["pattern"])), fitting(heap, _LIST)
+    is_delegate, is_list = heap.fitting(values["pattern"]), heap.fitting(_LIST)
     live = heap.live(np.flatnonzero(is_delegate[kinds]))
     if not len(live):
         return []
@@ -49,10 +44,9 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         ),
         0, len(live), least=_MANY_HANDLERS,
     )  # fmt: skip
-    held = edges(heap, live, into=True)
+    held = heap.pairs(live, into=True, live=True)
     sources, handlers = held["source"].to_numpy(), held["target"].to_numpy()
-    keep = (heap.root_distance[sources] >= 0) & ~is_a_list[sources]
-    keep &= sources != handlers
+    keep = ~is_a_list[sources] & (sources != handlers)
     sources, handlers = sources[keep], handlers[keep]
     is_live = np.zeros(heap.row_count, np.bool_)
     is_live[live] = True
@@ -68,7 +62,7 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     )
     found = _handled(
         heap, holders, len(texts), kind_code.to_numpy(),
-        (is_delegate, is_list, is_delegate | is_list | fitting(heap, _METHOD)),
+        (is_delegate, is_list, is_delegate | is_list | heap.fitting(_METHOD)),
     )  # fmt: skip
     target = found["target"].to_numpy()
     found = found.with_columns(
@@ -104,7 +98,7 @@ def event_handlers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
             row["delegate_type"], row["target_type"],
         )
     )  # fmt: skip
-    return rows[: limit_of(values)]
+    return rows[: values["limit"]]
 
 
 class _Holders(NamedTuple):

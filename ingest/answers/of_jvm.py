@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT
-from ingest.answers.frames import ordered
-from ingest.answers.of_holders import fitting
-from ingest.answers.view import limit_of, whole
+from ingest.answers.frames import of_rows, ordered, shown
+from ingest.answers.view import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.answers.frames import HeapView
+    from ingest.answers.frames import HeapView, Values
     from ingest.answers.view import Row
-    from ingest.queries.library import Value
 
 _LOCALS = ("java_frame", "jni_local", "native_stack")
 _NO_OBJECTS = tuple(
@@ -27,18 +21,10 @@ _NO_OBJECTS = tuple(
 _OF_VM = "<bootstrap>"
 
 
-def _fitting_live(heap: HeapView, pattern: object) -> pl.Series:
-    """Reachable instances of types whose names match."""
-    is_fitting = fitting(heap, str(pattern))
-    rows = heap.live(np.flatnonzero(is_fitting[heap.type_index]))
-    return pl.Series(rows, dtype=pl.Int64)
-
-
 # ---------------------------------------------------------------- threads
 
 
-def threads(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``threads``."""
+def threads(heap: HeapView, values: Values) -> pl.DataFrame:
     roots = heap.holding_roots("kind", "owner", "frame")
     own = roots.filter(pl.col("kind") == "thread")
     each = (
@@ -47,308 +33,231 @@ def threads(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
             & ~pl.col("object").is_in(own["object"].implode())
         )
         .group_by("owner", "object")
-        .agg(pl.col("row").min(), pl.col("frame").sort_by("row").first())
+        .agg(pl.col("frame").sort_by("row").first())
+        .rename({"object": "row"})
     )
-    each = each.with_columns(
-        held=pl.when(heap.are_top(each["object"]))
-        .then(heap.kept(each["object"]))
-        .otherwise(0)
-    )
-    groups = (
-        ordered(each, "-held", "object")
-        .group_by("owner", maintain_order=True)
-        .agg(
-            pl.len().alias("local_count"),
-            pl.col("held").sum().alias("locals_bytes"),
-            pl.col("object").first().alias("local"),
-            pl.col("held").first().alias("local_bytes"),
-            pl.col("frame").first(),
-        )
-    )
-    found = own.select("owner", "object").unique().join(groups, on="owner", how="left")
+    each = each.with_columns(locals_bytes=heap.kept_at_top(each["row"]))
+    groups = heap.grouped(
+        each, "owner", most="locals_bytes", local_count=pl.len(),
+        local_bytes=pl.col("locals_bytes").first(), frame=pl.col("frame").first(),
+    )  # fmt: skip
+    found = own.select("owner", row="object").unique()
+    found = found.join(groups.rename({"largest": "local"}), on="owner", how="left")
     found = found.with_columns(
         pl.col("local_count", "locals_bytes").fill_null(0),
-        retained_bytes=heap.kept(found["object"]),
-    ).with_columns(
         pl.when(pl.col("local_bytes") > 0).then(
             pl.col("local", "local_bytes", "frame")
         ),
-        total=pl.col("retained_bytes") + pl.col("locals_bytes"),
+        retained_bytes=heap.kept(found["row"]),
     )
-    found = ordered(found, "-total", "object").head(limit_of(values))
-    return found.with_columns(
-        thread="owner",
-        type=heap.types_of(found["object"]),
-        address=heap.addresses_of(found["object"]),
-        local_type=heap.types_of(found["local"]),
-        local_address=heap.addresses_of(found["local"]),
-    ).to_dicts()
+    total = pl.col("retained_bytes") + pl.col("locals_bytes")
+    found = shown(found.with_columns(total=total), values, "-total", "row")
+    return found.with_columns(thread="owner", type=heap.types_of(found["row"]))
 
 
-def thread_locals(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``thread-locals``."""
+def _local_values(heap: HeapView) -> pl.DataFrame:
+    """Values in maps of threads: ``entry``, ``at``, the thread, and ``value``."""
     entries = heap.live_of("java.lang.ThreadLocal$ThreadLocalMap$Entry")
-    chain = pl.DataFrame({"entry": pl.Series(entries, dtype=pl.Int64)})
-    chain = chain.with_columns(at="entry")
+    chain = pl.DataFrame({"entry": entries, "at": entries})
     for fields in ((), ("table",), ("threadLocals", "inheritableThreadLocals")):
         above = heap.links(chain["at"], *fields, into=True, live=True)
         pairs = above.select(at="target", up="source").unique()
         chain = chain.join(pairs, on="at").select("entry", at="up").unique()
     held = heap.links(entries, "value").select(entry="source", value="target").unique()
-    chain = chain.join(held, on="entry")
+    return chain.join(held, on="entry")
+
+
+def thread_locals(heap: HeapView, values: Values) -> pl.DataFrame:
+    chain = _local_values(heap)
     chain = chain.with_columns(retained_bytes=heap.kept(chain["value"]))
-    order = ("-retained_bytes", "value", "at", "entry")
-    chain = ordered(chain, *order).head(limit_of(values))
+    chain = shown(chain, values, "-retained_bytes", "value", "at", "entry")
     keys = heap.links(chain["entry"], "referent", weak=True)
-    chain = chain.join(
-        keys.select(entry="source", key="target"),
-        on="entry", how="left", maintain_order="left",
-    )  # fmt: skip
+    keys = keys.select(entry="source", local="target")
+    chain = chain.join(keys, on="entry", how="left", maintain_order="left")
     roots = heap.holding_roots("kind", "weak", "name").filter(
-        pl.col("object").is_in(chain["key"].drop_nulls().implode())
+        pl.col("object").is_in(chain["local"].drop_nulls().implode())
     )
     names = (
         roots.filter(pl.col("kind") == "static")
-        .group_by("object")
-        .agg(pl.col("name").sort_by("row").first())
+        .group_by(local="object")
+        .agg(field=pl.col("name").sort_by("row").first())
     )
-    holders = heap.links(chain["key"], into=True, live=True)
-    strong = pl.col("strength").is_null() | ~pl.col("strength").is_in(
-        ["weak", "phantom"]
-    )
-    below = heap.above(holders["source"]) == holders["target"]
-    holders = holders.filter(
-        strong & (pl.col("source") != pl.col("target")) & ~below.fill_null(value=False)
-    )
+    is_strong = ~pl.col("strength").is_in(["weak", "phantom"]).fill_null(value=False)
+    holders = heap.links(chain["local"], into=True, live=True).filter(is_strong)
+    below = heap.above(holders["source"]).eq_missing(holders["target"])
+    holders = holders.filter((pl.col("source") != pl.col("target")) & ~below)
     kept = pl.concat([holders["target"], roots.filter(~pl.col("weak"))["object"]])
-    name_of = dict(names.iter_rows())
-    return chain.with_columns(
+    return chain.join(
+        names, on="local", how="left", maintain_order="left"
+    ).with_columns(
         thread=heap.texts(chain["at"]),
-        field=chain["key"].replace_strict(
-            name_of, default=None, return_dtype=pl.String
-        ),
-        local_type=heap.types_of(chain["key"]),
-        value_type=heap.types_of(chain["value"]),
-        value_address=heap.addresses_of(chain["value"]),
-        stale=~chain["key"].is_in(kept.implode()).fill_null(value=False),
-    ).to_dicts()
+        stale=~chain["local"].is_in(kept.implode()).fill_null(value=False),
+    )
 
 
-def java_finalizers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``java-finalizers``."""
+def java_finalizers(heap: HeapView, values: Values) -> pl.DataFrame:
     finalizers = heap.live_of(
         "java.lang.ref.Finalizer", "java.lang.ref.FinalizerReference"
     )
-    found = heap.links(finalizers, "referent", weak=True).select(
-        f="source", row="target"
-    )
+    found = heap.links(finalizers, "referent", weak=True)
+    found = found.select(f="source", row="target")
     queues = heap.links(finalizers, "queue")
     is_queue = heap.types_of(queues["target"]).str.starts_with(
         "java.lang.ref.ReferenceQueue$"
     )
     queued = queues.filter(is_queue)["source"]
-    holders = heap.links(found["row"], into=True, live=True)
-    below = heap.above(holders["source"]) == holders["target"]
-    holders = holders.filter(
-        (pl.col("source") != pl.col("target")) & ~below.fill_null(value=False)
-    )
-    others = holders.group_by(row="target").agg(
-        pl.col("source").n_unique().alias("holders"),
-        pl.col("source").first().alias("holder"),
-    )
-    found = found.join(others, on="row", how="left").with_columns(
-        is_root=pl.col("row").is_in(heap.holding_roots()["object"].implode()),
-        waiting=pl.col("f").is_in(queued.implode()),
-    )
+    holders = heap.holders_of(found["row"], outside=True)
+    others = holders.group_by("row").agg(pl.col("holder").first(), holders=pl.len())
     is_only = pl.col("holders").is_null() | (
         (pl.col("holders") == 1) & (pl.col("holder") == pl.col("f"))
     )
-    found = found.with_columns(
-        only=is_only & ~pl.col("is_root"), type=heap.type_texts(found["row"])
-    )
-    groups = heap.grouped(found, ["type"],
-        pl.col("waiting").sum().alias("waiting_count"),
-        pl.col("only").sum().alias("only_count"),
-    ).with_columns(object_count="count")  # fmt: skip
-    order = ("-retained_bytes", "-count", "type")
-    return heap.with_largest(groups, values["limit"], *order)
+    is_root = pl.col("row").is_in(heap.holding_roots()["object"].implode())
+    found = found.with_columns(type=heap.type_texts(found["row"]))
+    groups = heap.grouped(
+        found.join(others, on="row", how="left"), "type", object_count=pl.len(),
+        waiting_count=pl.col("f").is_in(queued.implode()).sum(),
+        only_count=(is_only & ~is_root).sum(),
+    )  # fmt: skip
+    return shown(groups, values, "-retained_bytes", "-object_count", "type")
 
 
 # ---------------------------------------------------------------- loaders
 
 
 def _loaded_types(heap: HeapView) -> pl.DataFrame:
-    """Types that an object describes, each with the address of its loader."""
+    """Types that an object describes, each with its ``loader``, a row, and its type."""
     columns = (
         "name", "class_address", "loader_address", "instance_count", "shallow_bytes",
     )  # fmt: skip
     found = whole(heap, "types", columns).drop_nulls("class_address")
-    return found.with_columns(pl.col("loader_address").cast(pl.String))
+    addresses = found["loader_address"].cast(pl.String)
+    at = {one: heap.objects_at(one) for one in addresses.drop_nulls().unique()}
+    loaders = addresses.replace_strict(at, default=[], return_dtype=pl.List(pl.Int64))
+    return found.with_columns(loader_address=addresses, loaders=loaders)
 
 
-def class_loaders(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``class-loaders``."""
-    found = _loaded_types(heap)
-    loaders = found["loader_address"].drop_nulls().unique().to_list()
-    at = {one: heap.objects_at(one) for one in loaders}
-    found = found.with_columns(
-        loader=found["loader_address"].replace_strict(
-            {one: rows[0] for one, rows in at.items() if rows},
-            default=None, return_dtype=pl.Int64,
-        )
-    )  # fmt: skip
-    found = found.with_columns(loader_type=heap.types_of(found["loader"]))
-    repeated = pl.col("loader").n_unique().over("loader_type", "name") > 1
-    groups = (
-        found.with_columns(repeated=repeated & pl.col("loader_type").is_not_null())
-        .group_by("loader_address", "loader", "loader_type")
-        .agg(
-            pl.len().alias("class_count"),
-            pl.col("repeated").sum().alias("repeated_count"),
-            pl.col("instance_count", "shallow_bytes").sum(),
-        )
+def class_loaders(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = _loaded_types(heap).with_columns(
+        row=pl.col("loaders").list.get(0, null_on_oob=True)
     )
-    is_of_vm = pl.col("loader_address").is_null()
-    distance = pl.Series(heap.root_distance).gather(groups["loader"])
+    found = found.with_columns(loader_type=heap.types_of(found["row"]))
+    is_repeated = pl.col("row").n_unique().over("loader_type", "name") > 1
+    found = found.with_columns(again=is_repeated & pl.col("loader_type").is_not_null())
+    groups = found.group_by("loader_address", "row", "loader_type").agg(
+        pl.col("instance_count", "shallow_bytes").sum(),
+        class_count=pl.len(),
+        repeated_count=pl.col("again").sum(),
+    )
+    is_of_vm, retained = pl.col("loader_address").is_null(), heap.kept(groups["row"])
     groups = groups.with_columns(
-        retained_bytes=heap.kept(groups["loader"]),
-        address=heap.addresses_of(groups["loader"]),
-        alive=is_of_vm | (distance >= 0).fill_null(value=False),
+        alive=is_of_vm | heap.are_alive(groups["row"]).fill_null(value=False),
         loader_type=pl.when(is_of_vm).then(pl.lit(_OF_VM)).otherwise("loader_type"),
-    ).with_columns(kept=pl.col("retained_bytes").fill_null(0))
-    order = ("-repeated_count", "-kept", "-class_count", "loader")
-    return ordered(groups, *order).head(limit_of(values)).to_dicts()
+        retained_bytes=retained,
+        kept=retained.fill_null(0),
+    )
+    return shown(groups, values, "-repeated_count", "-kept", "-class_count", "row")
 
 
-def repeated_classes(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``repeated-classes``."""
+def repeated_classes(heap: HeapView, values: Values) -> list[Row]:
+    address = pl.col("loader_address")
     groups = (
         _loaded_types(heap)
         .group_by("name", maintain_order=True)
         .agg(
-            pl.col("loader_address").n_unique().alias("loader_count"),
-            pl.col("loader_address").drop_nulls().unique(maintain_order=True)
-            .alias("loaders"),
             pl.col("instance_count", "shallow_bytes").sum(),
+            pl.col("loaders").explode().drop_nulls(),
+            loader_count=address.n_unique(),
+            loader_addresses=address.drop_nulls().unique(maintain_order=True).head(5),
         )
         .filter(pl.col("loader_count") > 1)
-    )  # fmt: skip
-    order = ("-loader_count", "-shallow_bytes", "name")
+    )
+    found = shown(groups, values, "-loader_count", "-shallow_bytes", "name")
     return [
         row
         | {
             "type": row["name"],
-            "loader_addresses": row["loaders"][:5],
-            "loader_types": sorted(
-                {
-                    str(heap.declared_type(one))
-                    for address in row["loaders"]
-                    for one in heap.objects_at(address)
-                }
-            ),
+            "loader_types": sorted({*map(heap.full_type, row["loaders"])}),
         }
-        for row in ordered(groups, *order).head(limit_of(values)).to_dicts()
+        for row in found.to_dicts()
     ]
 
 
 # ---------------------------------------------------------------- contents
 
 
-def collections(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``collections``."""
-    rows = _fitting_live(heap, values["pattern"])
+def collections(heap: HeapView, values: Values) -> pl.DataFrame:
+    rows = heap.live_fitting(values["pattern"])
     held = heap.links(rows)
-    nodes = str(values["nodes"]).split(" ")
+    nodes = values["nodes"].split(" ")
     with_nodes = held.filter(pl.col("field").is_in(nodes))["source"]
-    arrays = held.select("source", "target").unique()
-    name, target = heap.types_of(arrays["target"]), arrays["target"]
+    arrays = held.select(row="source", at="target").unique()
+    name = heap.types_of(arrays["at"])
     is_array = (name.str.ends_with("[]") & ~name.is_in(_NO_OBJECTS)) | (
         name == "dart:core::_List"
     )
-    arrays, target = arrays.filter(is_array), target.filter(is_array)
-    start = pl.Series(heap.ref_start).cast(pl.Int64)
-    length = heap.texts(target, "length").cast(pl.Int64)
-    used = start.gather(target + 1) - start.gather(target)
-    each = (
-        heap.sizes(target)
-        // pl.select(pl.when(length > 0).then(length).otherwise(1)).to_series()
-    )
-    slots = (
-        arrays.with_columns(slots=length, used=used, unused=each * (length - used))
-        .filter(pl.col("slots") > 0)
-        .group_by("source")
+    arrays = arrays.filter(is_array)
+    start, at = pl.Series(heap.ref_start).cast(pl.Int64), arrays["at"]
+    slots, used = pl.col("slots"), pl.col("used")
+    arrays = (
+        arrays.with_columns(
+            slots=heap.texts(at, "length").cast(pl.Int64),
+            used=start.gather(at + 1) - start.gather(at),
+            bytes=heap.sizes(at),
+        )
+        .filter(slots > 0)
+        .with_columns(unused=pl.col("bytes") // slots * (slots - used))
+        .group_by("row")
         .agg(pl.col("slots", "used", "unused").sum())
     )
-    frame = (
-        pl.DataFrame({"row": rows, "bytes": heap.kept(rows)})
-        .with_columns(kind=pl.Series(heap.type_index).gather(rows))
-        .join(slots, left_on="row", right_on="source", how="left")
-        .with_columns(pl.col("slots", "used", "unused").fill_null(0))
+    frame = of_rows(rows).with_columns(kind=heap.kinds_of(rows), bytes=heap.kept(rows))
+    frame = frame.join(arrays, on="row", how="left").with_columns(
+        pl.col("slots", "used", "unused").fill_null(0)
     )
-    is_empty = (pl.col("used") == 0) & ~pl.col("row").is_in(with_nodes.implode())
+    is_empty = (used == 0) & ~pl.col("row").is_in(with_nodes.implode())
     frame = frame.with_columns(empty=is_empty).with_columns(
-        wasted=pl.when("empty").then("bytes").otherwise("unused")
+        wasted_bytes=pl.when("empty").then("bytes").otherwise("unused")
     )
-    slot_count, used_count = pl.col("slot_count"), pl.col("used_count")
-    groups = (
-        ordered(frame, "-wasted", "row")
-        .group_by("kind", maintain_order=True)
-        .agg(
-            pl.len().alias("collection_count"),
-            pl.col("empty").sum().alias("empty_count"),
-            pl.col("bytes").filter("empty").sum().alias("empty_bytes"),
-            pl.col("slots").sum().alias("slot_count"),
-            pl.col("used").sum().alias("used_count"),
-            pl.col("wasted").sum().alias("wasted_bytes"),
-            pl.col("row").first().alias("largest"),
-        )
-        .with_columns(
-            fill_percent=pl.when(slot_count > 0).then(100 * used_count // slot_count)
-        )
-    )
-    names = pl.Series(heap.type_names, dtype=pl.String)
-    groups = groups.with_columns(type=names.gather(groups["kind"]))
-    order = ("-wasted_bytes", "-collection_count", "kind")
-    return heap.with_largest(groups, values["limit"], *order)
+    groups = heap.grouped(
+        frame, "kind", most="wasted_bytes", collection_count=pl.len(),
+        empty_count=pl.col("empty").sum(),
+        empty_bytes=pl.col("bytes").filter("empty").sum(),
+        slot_count=slots.sum(), used_count=used.sum(),
+        fill_percent=pl.when(slots.sum() > 0).then(100 * used.sum() // slots.sum()),
+    )  # fmt: skip
+    groups = shown(groups, values, "-wasted_bytes", "-collection_count", "kind")
+    return groups.with_columns(type=heap.names_of(groups["kind"]))
 
 
-def boxed_numbers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``boxed-numbers``."""
+def boxed_numbers(heap: HeapView, values: Values) -> pl.DataFrame:
     kinds = heap.of_types("value_kind").cast(pl.String)
     numbers = kinds.is_in(["integer", "double", "boolean"]).fill_null(value=False)
-    rows = heap.live(heap.instances_of(numbers.arg_true().to_list()))
+    rows = heap.live_instances(numbers.arg_true().to_list())
+    frame = pl.DataFrame(
+        {
+            "kind": heap.kinds_of(rows),
+            "value": heap.texts(rows),
+            "bytes": heap.sizes(rows),
+        }
+    )
     equal = (
-        pl.DataFrame(
-            {
-                "kind": heap.type_index[rows],
-                "value": heap.texts(rows),
-                "bytes": heap.sizes(rows),
-            }
-        )
-        .drop_nulls("value")
+        frame.drop_nulls("value")
         .group_by("kind", "value")
-        .agg(
-            pl.len().alias("equal"),
-            pl.col("bytes").sum(),
-            pl.col("bytes").max().alias("one"),
-        )
+        .agg(pl.col("bytes").sum(), equal=pl.len(), one=pl.col("bytes").max())
     )
     groups = (
         ordered(equal, "-equal", "value")
         .group_by("kind", maintain_order=True)
         .agg(
-            pl.col("equal").sum().alias("object_count"),
-            pl.col("bytes").sum().alias("shallow_bytes"),
-            pl.len().alias("value_count"),
-            (pl.col("bytes") - pl.col("one")).sum().alias("wasted_bytes"),
-            pl.col("value").first().alias("frequent_value"),
-            pl.col("equal").first().alias("frequent_count"),
+            object_count=pl.col("equal").sum(),
+            shallow_bytes=pl.col("bytes").sum(),
+            value_count=pl.len(),
+            wasted_bytes=(pl.col("bytes") - pl.col("one")).sum(),
+            frequent_value=pl.col("value").first(),
+            frequent_count=pl.col("equal").first(),
         )
     )
-    names = pl.Series(heap.type_names, dtype=pl.String)
-    groups = groups.with_columns(type=names.gather(groups["kind"]))
-    order = ("-wasted_bytes", "-object_count", "kind")
-    return ordered(groups, *order).head(limit_of(values)).to_dicts()
+    groups = shown(groups, values, "-wasted_bytes", "-object_count", "kind")
+    return groups.with_columns(type=heap.names_of(groups["kind"]))
 
 
 def _keys_of(heads: list[int], after: dict[int, list[int]]) -> dict[int, list[int]]:
@@ -365,19 +274,24 @@ def _keys_of(heads: list[int], after: dict[int, list[int]]) -> dict[int, list[in
     return found
 
 
-def colliding_keys(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``colliding-keys``."""
-    least, limit = cast("int", values["min_chain"]), limit_of(values)
-    tables = heap.links(_fitting_live(heap, values["pattern"]))
-    tables = tables.select("source", "target").unique().sort("source", "target")
-    # What is asked for nodes is read for all instances of their types at once.
-    kinds, wanted = set[int](), {*heap.type_index[tables["target"].to_numpy()].tolist()}
+def _chained(heap: HeapView, tables: pl.DataFrame) -> pl.DataFrame:
+    """What follows the nodes of tables, and so on: ``source``, ``target``, ``field``.
+
+    It is read for all instances of the types of nodes at once.
+    """
+    kinds, wanted = set[int](), {*heap.kinds_of(tables["target"])}
     parts = [heap.links(tables["target"], "next", "first")]
     while more := wanted - kinds - {-1}:
         kinds |= more
         parts.append(heap.links(heap.instances_of(sorted(more)), "next", "first"))
-        wanted = {*heap.type_index[parts[-1]["target"].to_numpy()].tolist()}
-    chained = pl.concat(parts).select("source", "target", "field").unique()
+        wanted = {*heap.kinds_of(parts[-1]["target"])}
+    return pl.concat(parts).select("source", "target", "field").unique()
+
+
+def colliding_keys(heap: HeapView, values: Values) -> list[Row]:
+    tables = heap.links(heap.live_fitting(values["pattern"]))
+    tables = tables.select("source", "target").unique().sort("source", "target")
+    chained = _chained(heap, tables)
     without_key = {*chained.filter(pl.col("field") == "first")["source"]}
     after: dict[int, list[int]] = {}
     for source, target in chained.select("source", "target").iter_rows():
@@ -390,16 +304,15 @@ def colliding_keys(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
             for head, nodes in chains.items()
         }
         fullest = min(keys, key=lambda head: (-keys[head], head))
-        if keys[fullest] >= least:
+        if keys[fullest] >= values["min_chain"]:
             nodes = {one for some in chains.values() for one in some}
             count = len(nodes - without_key)
             found.append((-keys[fullest], -count, table, len(keys), fullest))
     rows: list[Row] = []
-    for longest, count, table, used, fullest in sorted(found)[:limit]:
-        maps = heap.links(pl.Series([table]), "table", into=True, live=True)
+    for longest, count, table, used, fullest in sorted(found)[: values["limit"]]:
+        maps = heap.links([table], "table", into=True, live=True)
         owner = min(maps["source"].to_list(), default=None)
-        firsts = heap.links(pl.Series([fullest]), "first")["target"].to_list()
-        inner = pl.Series([fullest, *firsts])
+        inner = [fullest, *heap.links([fullest], "first")["target"]]
         of_keys = heap.links(inner, "key", "referent", weak=True)["target"]
         key = min(of_keys.to_list(), default=None)
         rows.append(
@@ -420,103 +333,77 @@ def colliding_keys(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
 # ---------------------------------------------------------------- strengths, Android
 
 
-def held_by_strength(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``held-by-strength``."""
-    if not heap.has("objects", "strength"):
-        return []
-    found = whole(heap, "objects", ["strength", "shallow_bytes"]).drop_nulls("strength")
+def held_by_strength(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = heap.objects("strength", "shallow_bytes").drop_nulls("strength")
+    rows = found["row"]
     found = found.with_columns(
-        pl.col("row").cast(pl.Int64), pl.col("strength").cast(pl.String)
+        pl.col("strength").cast(pl.String),
+        type=heap.type_texts(rows),
+        kept=heap.kept(rows),
     )
-    found = found.with_columns(
-        type=heap.type_texts(found["row"]), bytes=heap.kept(found["row"])
-    )
-    groups = heap.grouped(found, ["strength", "type"],
-        pl.col("shallow_bytes").sum(),
-        pl.col("bytes").max().alias("largest_bytes"),
-    ).with_columns(object_count="count")  # fmt: skip
-    order = ("-shallow_bytes", "-count", "strength", "type")
-    return heap.with_largest(groups, values["limit"], *order)
+    groups = heap.grouped(
+        found, "strength", "type", object_count=pl.len(),
+        shallow_bytes=pl.col("shallow_bytes").sum(), largest_bytes=pl.col("kept").max(),
+    )  # fmt: skip
+    order = ("-shallow_bytes", "-object_count", "strength", "type")
+    return shown(groups, values, *order)
 
 
-def spaces(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``spaces``."""
-    if not heap.has("objects", "space"):
-        return []
-    top = pl.Series(heap.dominator == ROOT)
+def spaces(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = heap.objects("space", "shallow_bytes").drop_nulls("space")
     groups = (
-        whole(heap, "objects", ["space", "shallow_bytes"])
-        .with_columns(
-            unreachable=pl.Series(heap.root_distance) < 0,
-            top=pl.Series(heap.retained_bytes) * top.cast(pl.Int64),
+        found.with_columns(
+            unreachable=~heap.are_alive(found["row"]),
+            top=heap.kept_at_top(found["row"]),
         )
-        .drop_nulls("space")
         .group_by(pl.col("space").cast(pl.String))
         .agg(
-            pl.len().alias("object_count"),
             pl.col("shallow_bytes").sum(),
-            pl.col("unreachable").sum().alias("unreachable_count"),
-            pl.col("top").sum().alias("top_bytes"),
+            object_count=pl.len(),
+            unreachable_count=pl.col("unreachable").sum(),
+            top_bytes=pl.col("top").sum(),
         )
     )
-    return ordered(groups, "-shallow_bytes", "space").head(limit_of(values)).to_dicts()
+    return shown(groups, values, "-shallow_bytes", "space")
 
 
-def destroyed_components(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``destroyed-components``."""
-    if not heap.has("types", "class_address"):
-        return []
+def destroyed_components(heap: HeapView, values: Values) -> pl.DataFrame:
     classes = whole(heap, "types", ["class_address"]).drop_nulls()
-    frames = [pl.DataFrame(schema={"kind": pl.String, "row": pl.Int64})]
-    for base in str(values["bases"]).split(" "):
-        known = [
-            heap.of_types("class_address")[kind] for kind in heap.types_named(base)
-        ]
-        level = [row for one in known if one for row in heap.objects_at(one)]
+    frames = [pl.DataFrame(schema={"row": pl.Int64, "kind": pl.String})]
+    for base in values["bases"].split(" "):
+        known = classes.filter(pl.col("row").is_in(heap.types_named(base)))
+        level = [row for one in known["class_address"] for row in heap.objects_at(one)]
         below = set(level)
         while level:
-            into = heap.links(pl.Series(level), "<super>", into=True, weak=True)
+            into = heap.links(level, "<super>", into=True, weak=True)
             level = [one for one in into["source"].unique() if one not in below]
             below |= {*level}
-        named = heap.addresses_of(pl.Series(sorted(below), dtype=pl.Int64)).to_list()
-        kinds = classes.filter(pl.col("class_address").is_in(named))["row"].to_list()
-        rows = pl.Series(heap.live(heap.instances_of(kinds)), dtype=pl.Int64)
+        named = heap.addresses_of(sorted(below))
+        kinds = classes.filter(pl.col("class_address").is_in(named.implode()))["row"]
+        rows = heap.live_instances(kinds.to_list())
         is_gone = (heap.texts(rows) == "destroyed").fill_null(value=False)
         if base.endswith("Fragment"):
             managed = heap.links(rows, "mFragmentManager", weak=True)["source"]
             is_gone |= ~rows.is_in(managed.implode())
-        frames.append(
-            pl.DataFrame({"row": rows.filter(is_gone)})
-            .with_columns(kind=pl.lit(base))
-            .select("kind", "row")
-        )
+        frames.append(of_rows(rows.filter(is_gone)).with_columns(kind=pl.lit(base)))
     found = pl.concat(frames)
     found = found.with_columns(retained_bytes=heap.kept(found["row"]))
-    found = ordered(found, "-retained_bytes", "row").head(limit_of(values))
-    holder = heap.above(found["row"])
-    return found.with_columns(
-        type=heap.types_of(found["row"]),
-        address=heap.addresses_of(found["row"]),
-        holder_type=heap.types_of(holder),
-        holder_address=heap.addresses_of(holder),
-    ).to_dicts()
+    found = shown(found, values, "-retained_bytes", "row")
+    return found.with_columns(holder=heap.above(found["row"]))
 
 
-def bitmaps(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``bitmaps``."""
+def bitmaps(heap: HeapView, values: Values) -> pl.DataFrame:
     rows = heap.live_of("android.graphics.Bitmap")
-    frame = pl.DataFrame(
-        {
-            "row": pl.Series(rows, dtype=pl.Int64),
-            "dimensions": heap.texts(rows),
-            "outside": heap.texts(rows, "external_bytes").cast(pl.Int64).fill_null(0),
-        }
+    frame = of_rows(rows).with_columns(
+        dimensions=heap.texts(rows),
+        outside=heap.texts(rows, "external_bytes").cast(pl.Int64).fill_null(0),
     )
     groups = heap.grouped(
-        frame, ["dimensions"], pl.col("outside").sum().alias("external_bytes")
-    ).with_columns(bitmap_count="count")
+        frame, "dimensions",
+        external_bytes=pl.col("outside").sum(), bitmap_count=pl.len(),
+    )  # fmt: skip
     groups = groups.with_columns(
         total=pl.col("external_bytes") + pl.col("retained_bytes"),
-        holder_type=heap.types_of(heap.above(groups["largest"])),
+        holder=heap.above(groups["largest"]),
     )
-    return heap.with_largest(groups, values["limit"], "-total", "dimensions")
+    return shown(groups, values, "-total", "dimensions")

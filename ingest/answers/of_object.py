@@ -8,130 +8,79 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ingest.analysis.distances import ROOT
 from ingest.analysis.shortest import first_paths, reached
-from ingest.answers.view import NOT_SEEN, VALUE_LENGTH, largest, limit_of
+from ingest.answers.frames import of_rows, ordered
+from ingest.answers.view import NOT_SEEN, VALUE_LENGTH, largest, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from ingest.answers.frames import HeapView
+    from ingest.answers.frames import HeapView, Values
     from ingest.answers.view import Row
-    from ingest.queries.library import Value
 
 _LONGEST = 10_000
 """The most references of a path."""
 
 
-def object_(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``object``."""
-    found = []
-    for row in heap.objects_at(str(values["address"]))[: limit_of(values)]:
-        own = heap.object(row)
-        dominator = int(heap.dominator[row])
-        site = own["site"]
-        stack = None
-        if site is not None:
-            (stack,) = heap.frame("allocation_sites", [site], ["stack"])["stack"]
-        names = (
-            "shallow_bytes", "retained_bytes", "retained_count", "root_distance",
-            "strength", "value", "length", "external_bytes", "identity_hash",
-            "generation", "segment", "born_in_gc", "collections_survived",
-            "allocated_ms",
-        )  # fmt: skip
-        missing = row >= heap.object_count
-        found.append(
-            {name: own[name] for name in names}
-            | {
-                "domain": own["domain"],
-                "type": heap.full_type(row),
-                "missing": missing,
-                "reference_count": 0
-                if missing
-                else int(heap.ref_start[row + 1] - heap.ref_start[row]),
-                "referrer_count": len(heap.references_to([row])),
-                "root_count": int(np.count_nonzero(heap.root_object == row)),
-                "dominator_type": "(roots)"
-                if dominator == ROOT
-                else heap.full_type(dominator)
-                if dominator >= 0
-                else None,
-                "dominator_address": heap.address(dominator)
-                if dominator >= 0
-                else None,
-                "allocation_stack": stack,
-                "earlier_addresses": [],
-            }
-        )
-    return found
+def object_(heap: HeapView, values: Values) -> pl.DataFrame:
+    rows = heap.objects_at(values["address"])[: values["limit"]]
+    dominator, site = heap.above(rows), heap.texts(rows, "site")
+    counts = {
+        "reference_count": [
+            heap.ref_start[row + 1] - heap.ref_start[row] for row in rows
+        ],
+        "referrer_count": [len(heap.references_to([row])) for row in rows],
+        "root_count": [np.count_nonzero(heap.root_object == row) for row in rows],
+    }
+    return of_rows(rows).with_columns(
+        *(pl.Series(name, found, dtype=pl.Int64) for name, found in counts.items()),
+        missing=pl.col("row") >= heap.object_count,
+        dominator=dominator,
+        dominator_type=heap.type_texts(dominator).set(heap.are_top(rows), "(roots)"),
+        allocation_stack=whole(heap, "allocation_sites", ["stack"])["stack"].gather(
+            site
+        ),
+        earlier_addresses=pl.Series([[]] * len(rows), dtype=pl.List(pl.String)),
+    )
 
 
-def dominator_chain(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``dominator-chain``."""
-    found: list[Row] = []
-    for row in heap.objects_at(str(values["address"])):
-        domain = heap.object(row)["domain"]
-        chain = heap.dominators(row)[: limit_of(values) - len(found)]
-        found += [
-            {
-                "domain": domain,
-                "step": step,
-                "type": heap.full_type(above),
-                "address": heap.address(above),
-                "shallow_bytes": int(heap.shallow_bytes[above]),
-                "retained_bytes": heap.retained(above),
-                "retained_count": int(heap.retained_count[above]),
-            }
-            for step, above in enumerate(chain)
-        ]
-    return found
+def dominator_chain(heap: HeapView, values: Values) -> pl.DataFrame:
+    def chain(row: int) -> pl.DataFrame:
+        found = of_rows(heap.dominators(row)[: values["limit"]])
+        return found.with_columns(step=pl.int_range(pl.len()))
+
+    return heap.of_each(values, chain)
 
 
 _FAR = 1 << 60
 
 
-def referrers_of(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``referrers-of``."""
-    found: list[Row] = []
-    for row in heap.objects_at(str(values["address"])):
-        domain = heap.object(row)["domain"]
-        limit = limit_of(values)
-        both = [*_root_referrers(heap, row), *_object_referrers(heap, row, limit)]
-        both.sort(
-            key=lambda one: (
-                _FAR if one["root_distance"] is None else one["root_distance"],
-                one.pop("row"),
-                one["weak"],
-                one["strength"] is None,
-                one["strength"] or "",
-            )
-        )
-        found += [{"domain": domain} | one for one in both]
-    return found[: limit_of(values)]
+def referrers_of(heap: HeapView, values: Values) -> pl.DataFrame:
+    def referrers(row: int) -> pl.DataFrame:
+        both = [
+            _root_referrers(heap, row),
+            _object_referrers(heap, row, values["limit"]),
+        ]
+        found = pl.concat(both, how="diagonal_relaxed")
+        return ordered(found, "root_distance", "at", "weak", "strength")
+
+    return heap.of_each(values, referrers)
 
 
-def _root_referrers(heap: HeapView, row: int) -> list[Row]:
+def _root_referrers(heap: HeapView, row: int) -> pl.DataFrame:
     roots = np.flatnonzero(heap.root_object == row).tolist()
-    return [
-        {
-            "row": at,
-            "what": one["name"],
-            "type": None if one["type"] is None else heap.type_names[one["type"]],
-            "address": None,
-            "weak": not one["holds"],
-            "strength": "weak" if one["weak"] else None,
-            "field": one["field"],
-            "reference_count": 1,
-            "retained_bytes": None,
-            "root_distance": 0,
-        }
-        for at, one in zip(roots, heap.frame("roots", roots).to_dicts(), strict=True)
-    ]
+    found = heap.frame("roots", roots, ["name", "type", "holds", "weak", "field"])
+    return found.select(
+        "field", what="name", at=pl.Series(roots, dtype=pl.Int64),
+        row=pl.lit(None, pl.Int64), type=heap.names_of(found["type"]),
+        weak=~pl.col("holds"), strength=pl.when("weak").then(pl.lit("weak")),
+        reference_count=pl.lit(1, pl.UInt32), root_distance=pl.lit(0, pl.Int64),
+    )  # fmt: skip
 
 
-def _object_referrers(heap: HeapView, row: int, limit: int) -> list[Row]:
+def _object_referrers(heap: HeapView, row: int, limit: int) -> pl.DataFrame:
     """Objects that refer to one; if they are too many, the nearest to a root."""
     references = heap.references_to([row])
     sources = heap.sources(references)
@@ -145,93 +94,46 @@ def _object_referrers(heap: HeapView, row: int, limit: int) -> list[Row]:
     columns = ["source", "holds", "strength", "field"]
     groups = (
         heap.frame("references", references.tolist(), columns)
-        .group_by("source", "holds", "strength", maintain_order=True)
-        .agg(pl.len().alias("count"), pl.col("field").min())
+        .cast({"source": pl.Int64, "strength": pl.String})
+        .group_by("strength", weak=~pl.col("holds"), row="source")
+        .agg(pl.col("field").min(), reference_count=pl.len())
     )
-    return [
-        {
-            "row": source,
-            "what": "object",
-            "type": None if source >= heap.object_count else heap.full_type(source),
-            "address": heap.address(source),
-            "weak": not holds,
-            "strength": strength,
-            "field": field,
-            "reference_count": count,
-            "retained_bytes": heap.retained(source),
-            "root_distance": heap.distance(source),
-        }
-        for source, holds, strength, count, field in groups.iter_rows()
-    ]
+    return groups.with_columns(
+        at="row", what=pl.lit("object"), type=heap.types_of(groups["row"]),
+        root_distance=heap.texts(groups["row"], "root_distance").cast(pl.Int64),
+    )  # fmt: skip
 
 
-def references_of(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``references-of``."""
-    limit = limit_of(values)
-    found: list[Row] = []
-    for row in heap.objects_at(str(values["address"])):
-        if row >= heap.object_count:
-            continue  # a placeholder has no references
-        domain = heap.object(row)["domain"]
-        begin, end = heap.span_of(row)
+def references_of(heap: HeapView, values: Values) -> pl.DataFrame:
+    def referred(row: int) -> pl.DataFrame:
         columns = ["target", "holds", "strength", "field"]
-        references = heap.tables.part("references", begin, end, columns)
+        references = heap.tables.part("references", *heap.span_of(row), columns)
         # Each of these is on a row, and no other one: few are left to be grouped.
-        is_target = np.zeros(heap.row_count, np.bool_)
-        is_target[references["target"].to_numpy()] = True
-        targets = np.flatnonzero(is_target)
-        shown = largest(targets, [heap.retained_bytes], limit - len(found))
-        references = references.filter(pl.col("target").is_in(shown))
+        targets = references["target"].unique().sort().to_numpy()
+        shown = largest(targets, [heap.retained_bytes], values["limit"])
         groups = (
-            references.with_columns(
-                held=pl.Series(heap.retained_bytes[references["target"].to_numpy()]),
-                strength=pl.col("strength").cast(pl.String),
-            )
-            .group_by("target", "holds", "strength")
-            .agg(pl.len().alias("count"), pl.col("field").min(), pl.col("held").first())
-            .sort(
-                "held", "target", "holds", "strength",
-                descending=[True, False, True, False], nulls_last=True,
-            )
-            .head(limit - len(found))
-        )  # fmt: skip
-        below = heap.dominated_by(np.array([row]))["below"]
-        own = heap.frame(
-            "objects", groups["target"].to_list(), ["address", "shallow_bytes"]
+            references.filter(pl.col("target").is_in(shown))
+            .cast({"target": pl.Int64, "strength": pl.String})
+            .group_by("strength", weak=~pl.col("holds"), row="target")
+            .agg(pl.col("field").min(), reference_count=pl.len())
         )
-        found += [
-            {
-                "domain": domain,
-                "type": heap.full_type(one["target"]),
-                "address": address,
-                "weak": not one["holds"],
-                "strength": one["strength"],
-                "field": one["field"],
-                "reference_count": one["count"],
-                "shallow_bytes": shallow_bytes,
-                "retained_bytes": one["held"],
-                "dominated": is_below,
-            }
-            for one, (address, shallow_bytes), is_below in zip(
-                groups.to_dicts(),
-                own.iter_rows(),
-                groups["target"].cast(pl.Int64).is_in(below.implode()),
-                strict=True,
-            )
-        ]
-    return found
+        groups = groups.with_columns(
+            retained_bytes=heap.kept(groups["row"]),
+            dominated=heap.above(groups["row"]).eq_missing(row),
+        )
+        return ordered(groups, "-retained_bytes", "row", "weak", "strength")
+
+    return heap.of_each(values, referred)
 
 
-def k_shortest_root_paths(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``k-shortest-root-paths``."""
-    limit = limit_of(values)
+def k_shortest_root_paths(heap: HeapView, values: Values) -> list[Row]:
     ways: list[tuple[int, int, list[int]]] = []
-    for row in heap.objects_at(str(values["address"])):
+    for row in heap.objects_at(values["address"]):
         if not heap.is_reachable(row):
             continue
         below, holders = _fork(heap, row)
         fork = below[0]
-        chosen = limit - len(ways)
+        chosen = values["limit"] - len(ways)
         at_fork = heap.roots_of(fork)[:chosen]
         ways += [(row, root, below) for root in at_fork]
         distances = heap.root_distance[holders]
@@ -325,7 +227,7 @@ def _path(
     fields = ["", *_fields(heap, steps)]
     addresses, values, _ = zip(*(own[step] for step in steps), strict=True)
     texts = ["" if value is None else str(value)[:VALUE_LENGTH] for value in values]
-    shown = [
+    texts_of_steps = [
         (f"{field}: " if field else "")
         + f"{heap.short_type(step)} {address}"
         + ("" if value is None else f' "{text}"')
@@ -336,7 +238,7 @@ def _path(
     return {
         "length": len(steps),
         "root": heap.root_names[root],
-        "steps": shown,
+        "steps": texts_of_steps,
         "types": [heap.full_type(step) for step in steps],
         "addresses": [*addresses],
         "retained_bytes": [heap.retained(step) for step in steps],
@@ -345,167 +247,127 @@ def _path(
     }
 
 
-def shortest_root_path(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``shortest-root-path``."""
-    found: list[Row] = []
-    for row in heap.objects_at(str(values["address"])):
+def _steps(heap: HeapView, steps: list[int]) -> pl.DataFrame:
+    """A path, a row for each of its objects."""
+    fields = [None, *(one or None for one in _fields(heap, steps))][: len(steps)]
+    is_missing = pl.col("row") >= heap.object_count
+    return of_rows(steps).with_columns(
+        field=pl.Series(fields, dtype=pl.String),
+        type=heap.type_texts(steps),
+        what=pl.when(is_missing)
+        .then(pl.lit("missing object"))
+        .otherwise(pl.lit("object")),
+    )
+
+
+def shortest_root_path(heap: HeapView, values: Values) -> pl.DataFrame:
+    def path(row: int) -> pl.DataFrame:
         if not heap.is_reachable(row):
-            continue
+            return of_rows([])
         steps = [row]
         while heap.first_holders[steps[-1]] >= 0:
             steps.append(int(heap.first_holders[steps[-1]]))
-        steps.reverse()
-        (root,) = heap.frame(
-            "roots", heap.roots_of(steps[0])[:1], ["name", "field", "type"]
-        ).to_dicts()
-        kind = root["type"]
-        path = [
-            {
-                "what": root["name"],
-                "field": root["field"],
-                "type": None if kind is None else heap.type_names[kind],
-                **dict.fromkeys(("address", "shallow_bytes", "retained_bytes")),
-            },
-            *_steps(heap, steps[: limit_of(values)]),
-        ]
-        domain = heap.object(row)["domain"]
-        found += [one | {"step": at, "domain": domain} for at, one in enumerate(path)]
-    return found[: limit_of(values)]
+        roots = heap.roots_of(steps[-1])[:1]
+        root = heap.frame("roots", roots, ["name", "field", "type"])
+        root = root.select("field", what="name", type=heap.names_of(root["type"]))
+        below = _steps(heap, steps[::-1][: values["limit"]])
+        found = pl.concat([of_rows([]), root, below], how="diagonal")
+        return found.with_columns(step=pl.int_range(pl.len()))
+
+    return heap.of_each(values, path)
 
 
-def objsize(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``objsize``."""
-    found = []
-    for row in heap.objects_at(str(values["address"]))[: limit_of(values)]:
-        own = heap.object(row)
+def objsize(heap: HeapView, values: Values) -> pl.DataFrame:
+    def size(row: int) -> pl.DataFrame:
         start = heap.references._replace(roots=np.array([row], np.int32))
         below = reached(start, heap.row_count)
         reached_bytes = int(heap.shallow_bytes[below].sum())
-        found.append(
-            {
-                "domain": own["domain"],
-                "type": heap.full_type(row),
-                "reached_count": int(np.count_nonzero(below)),
-                "reached_bytes": reached_bytes,
-                "retained_count": own["retained_count"],
-                "retained_bytes": own["retained_bytes"],
-                "shared_bytes": reached_bytes - own["retained_bytes"],
-            }
+        return of_rows([row]).with_columns(
+            reached_count=pl.lit(int(np.count_nonzero(below))),
+            reached_bytes=pl.lit(reached_bytes),
+            shared_bytes=pl.lit(reached_bytes - heap.retained(row)),
         )
-    return found
+
+    return heap.of_each(values, size)
 
 
-def path_between(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``path-between``."""
-    found: list[Row] = []
-    limit = limit_of(values)
-    ends, firsts = heap.objects_at_each([str(values["to"]), str(values["from"])])
+def path_between(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = [of_rows([])]
+    ends, firsts = heap.objects_at_each([values["to"], values["from"]])
     for first in firsts:
-        roots = np.array([first], np.int32)
-        references = heap.references._replace(roots=roots)
+        references = heap.references._replace(roots=np.array([first], np.int32))
         others = [end for end in ends if end != first]
         paths = first_paths(references, heap.row_count, others)
+        domain = pl.lit(heap.object(first)["domain"], pl.Int64)
         for end in others:
-            if end in paths and len(found) < limit:
-                rows = _steps(heap, paths[end][: limit - len(found)])
-                found += [row | {"domain": rows[0]["domain"]} for row in rows]
-    return found
-
-
-def _steps(heap: HeapView, steps: list[int]) -> list[Row]:
-    """A path, a row for each of its objects."""
-    columns = ("address", "domain", "shallow_bytes", "retained_bytes")
-    fields = [None, *(one or None for one in _fields(heap, steps))]
-    return [
-        own
-        | {
-            "step": step,
-            "field": field,
-            "type": heap.full_type(row),
-            "what": "missing object" if row >= heap.object_count else "object",
-        }
-        for step, (row, field, own) in enumerate(
-            zip(
-                steps,
-                fields,
-                heap.frame("objects", steps, columns).to_dicts(),
-                strict=True,
-            )
-        )
-    ]
+            if end in paths:
+                steps = _steps(heap, paths[end][: values["limit"]])
+                found.append(
+                    steps.with_columns(domain=domain, step=pl.int_range(pl.len()))
+                )
+    return pl.concat(found, how="diagonal").head(values["limit"])
 
 
 _MOST_ALIKE = 20
 """The most steps between objects of one type that count as one."""
 
 
-def dominated_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``dominated-types``."""
-    found: list[tuple[tuple[object, ...], Row]] = []
-    kind = pl.Series(heap.type_index)
-    for row in heap.objects_at(str(values["address"])):
-        domain = heap.object(row)["domain"]
+def _alike(heap: HeapView, heads: pl.Series) -> pl.Series:
+    """Objects, and what they dominate by way of objects of their own type."""
+    alike, level = [heads], heads
+    for _ in range(_MOST_ALIKE):
+        pairs = heap.dominated_by(level.to_numpy())
+        same = heap.kinds_of(pairs["above"]) == heap.kinds_of(pairs["below"])
+        level = pairs["below"].filter(same)
+        if level.is_empty():
+            break
+        alike.append(level)
+    return pl.concat(alike)
+
+
+def dominated_types(heap: HeapView, values: Values) -> pl.DataFrame:
+    def merged(row: int) -> pl.DataFrame:
         heads = heap.dominated_by(np.array([row], np.int64))["below"]
-        alike, level = [heads], heads
-        for _ in range(_MOST_ALIKE):
-            pairs = heap.dominated_by(level.to_numpy())
-            same = kind.gather(pairs["above"]) == kind.gather(pairs["below"])
-            level = pairs["below"].filter(same)
-            if level.is_empty():
-                break
-            alike.append(level)
-        first = pl.DataFrame({"b": pl.concat(alike)}).with_columns(
-            pl.col("b").alias("at")
-        )
-        first = first.with_columns(is_head=pl.Series(range(first.height)) < len(heads))
-        second = _below(heap, first.drop("is_head"))
-        third = _below(heap, second.with_columns(pl.col("at").alias("c")))
-        for table, keys in (
-            (first, ["b"]),
-            (second, ["b", "at"]),
-            (third, ["b", "c", "at"]),
-        ):
-            for group in _merged(heap, table, keys):
-                path = [heap.full_type(at) for at in group.pop("keys")]
-                order = (row, -group["retained_bytes"], len(path), path)
-                found.append((order, group | {"domain": domain, "path": path}))
-    found.sort(key=lambda one: one[0])
-    return [row for _, row in found[: limit_of(values)]]
+        rows = _alike(heap, heads)
+        is_head = pl.Series(range(len(rows)), dtype=pl.Int64) < len(heads)
+        first = pl.DataFrame({"b": rows, "at": rows, "counts": is_head})
+        second = _below(heap, first.with_columns(counts=pl.lit(value=True)))
+        third = _below(heap, second.with_columns(c="at"))
+        tables = ((first, ["b"]), (second, ["b", "at"]), (third, ["b", "c", "at"]))
+        found = [_merged(heap, table, keys) for table, keys in tables]
+        return ordered(pl.concat(found), "-retained_bytes", "length", "path")
+
+    return heap.of_each(values, merged)
 
 
 def _below(heap: HeapView, table: pl.DataFrame) -> pl.DataFrame:
     """The rows once for each object that ``at`` dominates, of another type."""
     pairs = heap.dominated_by(table["at"].to_numpy())
-    kind = pl.Series(heap.type_index)
-    other = kind.gather(pairs["above"]) != kind.gather(pairs["below"])
-    joined = table.join(pairs.filter(other), left_on="at", right_on="above")
+    is_other = heap.kinds_of(pairs["above"]) != heap.kinds_of(pairs["below"])
+    joined = table.join(pairs.filter(is_other), left_on="at", right_on="above")
     return joined.drop("at").rename({"below": "at"})
 
 
-def _merged(
-    heap: HeapView, table: pl.DataFrame, keys: list[str]
-) -> Iterator[dict[str, Any]]:
-    """Groups of equal types of ``keys``, with the first object of each."""
-    kind, at = pl.Series(heap.type_index), table["at"]
-    retains = table["is_head"] if "is_head" in table.columns else pl.lit(True)
-    sums = (
+def _merged(heap: HeapView, table: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """Groups of equal types of ``keys``, with the names of these as ``path``."""
+    at, kept = table["at"], pl.col("retained_count", "retained_bytes")
+    groups = (
         table.with_columns(
-            *(kind.gather(table[key]).alias(f"kind_{key}") for key in keys),
-            shallow_bytes=pl.Series(heap.shallow_bytes).gather(at),
-            retained_count=pl.Series(heap.retained_count).gather(at),
-            retained_bytes=pl.Series(heap.retained_bytes).gather(at),
+            *(heap.kinds_of(table[key]).alias(f"kind_{key}") for key in keys),
+            shallow_bytes=heap.sizes(at),
+            retained_count=pl.Series(heap.retained_count[at.to_numpy()]),
+            retained_bytes=heap.kept(at),
         )
-        .with_columns(
-            pl.when(retains)
-            .then(pl.col("retained_count", "retained_bytes"))
-            .otherwise(0)
-        )
+        .with_columns(pl.when("counts").then(kept).otherwise(0))
         .group_by([f"kind_{key}" for key in keys])
         .agg(
-            *(pl.col(key).min() for key in keys),
-            pl.len().alias("object_count"),
+            pl.col(keys).min(),
             pl.col("shallow_bytes", "retained_count", "retained_bytes").sum(),
+            object_count=pl.len(),
         )
     )
-    for row in sums.to_dicts():
-        yield row | {"keys": [row[key] for key in keys]}
+    names = pl.DataFrame([heap.type_texts(groups[key]).alias(key) for key in keys])
+    return groups.select(
+        "object_count", "shallow_bytes", "retained_count", "retained_bytes",
+        path=names.select(pl.concat_list(keys)).to_series(), length=pl.lit(len(keys)),
+    )  # fmt: skip

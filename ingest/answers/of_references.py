@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from ingest.analysis.distances import ROOT
-from ingest.answers.frames import ordered
-from ingest.answers.view import NOT_SEEN, largest, limit_of, whole
+from ingest.answers.frames import of_rows, ordered, shares_of, shown
+from ingest.answers.view import NOT_SEEN, largest, whole
 from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
-    from ingest.answers.frames import HeapView
-    from ingest.answers.view import Row
+    from ingest.answers.frames import HeapView, Values
     from ingest.arrays.compiled import Bools, Ints, Longs
-    from ingest.queries.library import Value
 
 _FEW_NAMES = 5
 """Names of types in a list."""
 
 
-def _named(heap: HeapView, rows: pl.Series) -> pl.DataFrame:
-    """What most rows have of an object."""
-    return pl.DataFrame(
-        {
-            "row": rows,
-            "type": heap.type_texts(rows),
-            "address": heap.addresses_of(rows),
-            "shallow_bytes": heap.sizes(rows),
-            "retained_bytes": heap.kept(rows),
-        }
-    )
-
-
-def _most(
-    heap: HeapView, counts: NDArray[np.int64], values: Mapping[str, Value], name: str
-) -> list[Row]:
+def _most(counts: NDArray[np.int64], values: Values, name: str) -> pl.DataFrame:
     """The objects with the largest counts."""
-    rows = largest(np.flatnonzero(counts > 0), [counts], limit_of(values))
-    found = _named(heap, pl.Series(rows, dtype=pl.Int64))
-    return found.with_columns(pl.Series(name, counts[rows])).to_dicts()
+    rows = largest(np.flatnonzero(counts > 0), [counts], values["limit"])
+    return of_rows(rows).with_columns(pl.Series(name, counts[rows]))
 
 
 def _held(heap: HeapView) -> NDArray[np.int64]:
@@ -53,137 +33,101 @@ def _held(heap: HeapView) -> NDArray[np.int64]:
     return heap.holding_rows(np.arange(len(heap.ref_target)))
 
 
-def hubs(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``hubs``."""
-    targets = heap.ref_target[_held(heap)]
-    counts = np.bincount(targets, minlength=heap.row_count)
+def _root_counts(heap: HeapView) -> NDArray[np.int64]:
+    """Roots that hold each object."""
     roots = heap.root_object[heap.root_holds]
-    counts += np.bincount(roots, minlength=heap.row_count)
-    return _most(heap, counts, values, "referrer_count")
+    return np.bincount(roots, minlength=heap.row_count)
 
 
-def containers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``containers``."""
+def hubs(heap: HeapView, values: Values) -> pl.DataFrame:
+    targets = heap.ref_target[_held(heap)]
+    counts = np.bincount(targets, minlength=heap.row_count) + _root_counts(heap)
+    return _most(counts, values, "referrer_count")
+
+
+def containers(heap: HeapView, values: Values) -> pl.DataFrame:
     sources = heap.sources(_held(heap))
     counts = np.bincount(sources, minlength=heap.row_count)
-    return _most(heap, counts, values, "reference_count")
+    return _most(counts, values, "reference_count")
 
 
-def type_references(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``type-references``."""
-    names = pl.Series(heap.type_names, dtype=pl.String)
+def type_references(heap: HeapView, values: Values) -> pl.DataFrame:
     found = whole(heap, "type_references", ["source", "target", "reference_count"])
     found = found.with_columns(
-        from_type=names.gather(found["source"]), to_type=names.gather(found["target"])
+        from_type=heap.names_of(found["source"]), to_type=heap.names_of(found["target"])
     )
     if asked := values["type"]:
         found = found.filter(
             (pl.col("from_type") == asked) | (pl.col("to_type") == asked)
         )
-    order = ("-reference_count", "source", "target")
-    return ordered(found, *order).head(limit_of(values)).to_dicts()
+    return shown(found, values, "-reference_count", "source", "target")
 
 
-def missing_references(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``missing-references``."""
-    rows = pl.Series(np.arange(heap.object_count, heap.row_count))
-    into = heap.links(rows, into=True, weak=True)
+def missing_references(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = of_rows(np.arange(heap.object_count, heap.row_count))
+    into = heap.links(found["row"], into=True, weak=True)
     into = into.with_columns(caption=heap.captions_of(into["source"]))
     counts = into.group_by(row="target").agg(
-        pl.len().alias("reference_count"),
-        pl.col("caption").unique().sort().head(_FEW_NAMES).alias("referrer_types"),
+        reference_count=pl.len(),
+        referrer_types=pl.col("caption").unique().sort().head(_FEW_NAMES),
     )
-    roots = pl.Series(heap.root_object).cast(pl.Int64).alias("row").to_frame()
-    of_roots = roots.group_by("row").agg(pl.len().alias("root_count"))
-    found = pl.DataFrame({"row": rows}).join(counts, on="row", how="left")
-    found = found.join(of_roots, on="row", how="left").with_columns(
+    roots = of_rows(heap.root_object).group_by("row").agg(root_count=pl.len())
+    found = found.join(counts, on="row", how="left").join(roots, on="row", how="left")
+    found = found.with_columns(
         pl.col("reference_count", "root_count").fill_null(0),
         pl.col("referrer_types").fill_null([]),
     )
-    found = ordered(found, "-reference_count", "row").head(limit_of(values))
-    return found.with_columns(
-        domain=heap.texts(found["row"], "domain"),
-        address=heap.addresses_of(found["row"]),
-        alive=pl.Series(heap.root_distance).gather(found["row"]) >= 0,
-    ).to_dicts()
+    return shown(found, values, "-reference_count", "row")
 
 
-def weakly_held(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``weakly-held``."""
+def weakly_held(heap: HeapView, values: Values) -> pl.DataFrame:
     roots = whole(heap, "roots", ["object", "weak"]).filter("weak")
-    counts = [
-        roots.select(row=pl.col("object").cast(pl.Int64), by="weak").with_columns(
-            by=pl.lit("weak_root_count")
-        )
-    ]
-    if heap.has("objects", "weakly_referenced"):
-        found = whole(heap, "objects", ["weakly_referenced"])
-        rows = found.filter(pl.col("weakly_referenced"))["row"]
-        into = heap.links(rows.cast(pl.Int64), into=True, live=True, weak=True)
-        into = into.drop_nulls("strength").select(row="target")
-        counts.append(into.with_columns(by=pl.lit("weak_reference_count")))
-    each = pl.concat(counts).group_by("row").agg(
-        *((pl.col("by") == name).sum().alias(name)
-          for name in ("weak_root_count", "weak_reference_count")),
-    )  # fmt: skip
+    rows = heap.objects("weakly_referenced").filter("weakly_referenced")["row"]
+    into = heap.links(rows, into=True, live=True, weak=True).drop_nulls("strength")
+    both = {"weak_root_count": roots["object"], "weak_reference_count": into["target"]}
+    each = pl.concat(
+        [of_rows(rows).with_columns(by=pl.lit(name)) for name, rows in both.items()]
+    )
+    each = each.group_by("row").agg(
+        (pl.col("by") == name).sum().alias(name) for name in both
+    )
     each = each.with_columns(
-        retained_=heap.kept(each["row"]), shallow_=heap.sizes(each["row"])
+        retained_bytes=heap.kept(each["row"]), shallow_bytes=heap.sizes(each["row"])
     )
-    each = ordered(each, "-retained_", "-shallow_", "row").head(limit_of(values))
+    each = shown(each, values, "-retained_bytes", "-shallow_bytes", "row")
     strength = heap.texts(each["row"], "strength").cast(pl.String)
-    reached = pl.Series(heap.root_distance).gather(each["row"]) >= 0
-    return (
-        _named(heap, each["row"])
-        .hstack(each.drop("row"))
-        .with_columns(strength=strength, alive=reached & strength.is_null())
-        .to_dicts()
-    )
+    alive = heap.are_alive(each["row"]) & strength.is_null()
+    return each.with_columns(strength=strength, alive=alive)
 
 
 # ---------------------------------------------------------------- dominators
 
 
-def dominated_by(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``dominated-by``."""
-    found: list[Row] = []
-    for row in heap.objects_at(str(values["address"])):
-        below = heap.dominated_by(np.array([row]))["below"].to_numpy()
-        limit = limit_of(values) - len(found)
-        rows = largest(np.sort(below), [heap.retained_bytes], limit)
-        some = _named(heap, pl.Series(rows, dtype=pl.Int64))
-        some = some.with_columns(
-            retained_count=heap.texts(some["row"], "retained_count")
-        )
-        domain = heap.object(row)["domain"]
-        found += [one | {"domain": domain} for one in some.to_dicts()]
-    return found
+def dominated_by(heap: HeapView, values: Values) -> pl.DataFrame:
+    def below(row: int) -> pl.DataFrame:
+        rows = heap.dominated_by(np.array([row]))["below"].sort().to_numpy()
+        return of_rows(largest(rows, [heap.retained_bytes], values["limit"]))
+
+    return heap.of_each(values, below)
 
 
-def dominator_types(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``dominator-types``."""
-    columns = ("name", "domain", "top_count", "top_retained_bytes")
-    found = whole(heap, "types", columns).filter(pl.col("top_count") > 0)
-    found = ordered(found, "-top_retained_bytes", "row").head(limit_of(values))
-    total = int(heap.of_types("reachable_bytes").sum())
-    return [
-        {
-            "type": row["name"],
-            "domain": row["domain"],
-            "object_count": row["top_count"],
-            "retained_bytes": row["top_retained_bytes"],
-            "share": row["top_retained_bytes"] / total if total else 0.0,
-        }
-        for row in found.to_dicts()
-    ]
+def dominator_types(heap: HeapView, values: Values) -> pl.DataFrame:
+    columns = ("name", "domain", "top_count", "top_retained_bytes", "reachable_bytes")
+    found = whole(heap, "types", columns)
+    found = found.select(
+        "row", "domain", type="name", object_count="top_count",
+        retained_bytes="top_retained_bytes",
+        share=shares_of(found["top_retained_bytes"], found["reachable_bytes"]),
+    ).filter(pl.col("object_count") > 0)  # fmt: skip
+    return shown(found, values, "-retained_bytes", "row")
 
 
-def by_library(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``by-library``."""
+def by_library(heap: HeapView, values: Values) -> pl.DataFrame:
     columns = (
         "name", "namespace", "instance_count", "shallow_bytes", "reachable_bytes",
         "top_retained_bytes",
     )  # fmt: skip
-    prefix, name = str(values["prefix"]), pl.col("namespace")
+    prefix, name = values["prefix"], pl.col("namespace")
     found = whole(heap, "types", columns).filter(
         (pl.col("instance_count") > 0) & name.str.starts_with(prefix)
     )
@@ -192,54 +136,52 @@ def by_library(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         ordered(found.with_columns(library=library), "-shallow_bytes", "row")
         .group_by("library", maintain_order=True)
         .agg(
-            name.n_unique().alias("library_count"),
-            pl.len().alias("type_count"),
             pl.col(*columns[2:]).sum(),
-            pl.col("name").first().alias("largest_type"),
+            library_count=name.n_unique(),
+            type_count=pl.len(),
+            largest_type=pl.col("name").first(),
         )
     )
-    return (
-        ordered(groups, "-shallow_bytes", "library").head(limit_of(values)).to_dicts()
-    )
+    return shown(groups, values, "-shallow_bytes", "library")
 
 
-def shared_by(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``shared-by``."""
-    is_asked = (heap.root_distance >= 0) & (
-        heap.retained_bytes >= cast("int", values["min_bytes"])
-    )
-    rows = np.flatnonzero(is_asked)
+def _is_shared(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of some reachable objects nothing holds alone.
+
+    Below another object: unless that one holds it. At the top: unless one root holds
+    it, and nothing that it does not retain.
+    """
     above = heap.dominator[rows]
-    roots = np.bincount(heap.root_object[heap.root_holds], minlength=heap.row_count)
-    # Below another object: it is shared unless that one holds it.
     references = _held(heap)
     sources, targets = heap.sources(references), heap.ref_target[references]
     is_held = np.zeros(heap.row_count, np.bool_)
     is_held[targets[heap.dominator[targets] == sources]] = True
-    # At the top: unless one root holds it, and what it retains.
     place = np.full(heap.row_count, NOT_SEEN, np.int32)
     tops = np.flatnonzero(heap.dominator == ROOT)
     place[tops] = tops
     is_one = np.zeros(heap.row_count, np.bool_)
-    is_one[rows[(above == ROOT) & (roots[rows] == 1)]] = True
+    is_one[rows[(above == ROOT) & (_root_counts(heap)[rows] == 1)]] = True
     into = is_one[targets]
     outside = heap.places_above(sources[into], place) != targets[into]
     is_one[targets[into][outside]] = False
-    is_shared = np.where(above == ROOT, ~is_one[rows], ~is_held[rows])
-    chosen = largest(rows[is_shared], [heap.retained_bytes], limit_of(values))
-    frame = _named(heap, pl.Series(chosen, dtype=pl.Int64))
-    holders = heap.links(frame["row"], into=True, live=True)
-    holders = holders.filter(pl.col("source") != pl.col("target"))
-    holders = holders.select(row="target", holder="source").unique()
+    return np.where(above == ROOT, ~is_one[rows], ~is_held[rows])
+
+
+def shared_by(heap: HeapView, values: Values) -> pl.DataFrame:
+    is_asked = (heap.root_distance >= 0) & (heap.retained_bytes >= values["min_bytes"])
+    rows = np.flatnonzero(is_asked)
+    shared = rows[_is_shared(heap, rows)]
+    frame = of_rows(largest(shared, [heap.retained_bytes], values["limit"]))
+    holders = heap.holders_of(frame["row"])
     holders = holders.with_columns(caption=heap.captions_of(holders["holder"]))
     counts = holders.group_by("row").agg(
-        pl.len().alias("holder_count"),
-        pl.col("caption").unique().sort().head(_FEW_NAMES).alias("holder_types"),
+        holder_count=pl.len(),
+        holder_types=pl.col("caption").unique().sort().head(_FEW_NAMES),
     )
     upper = heap.above(frame["row"])
     return (
         frame.with_columns(
-            root_count=pl.Series(roots[chosen]),
+            root_count=pl.Series(_root_counts(heap)[frame["row"].to_numpy()]),
             dominator=heap.types_of(upper).fill_null("(roots)"),
             dominator_address=heap.addresses_of(upper),
         )
@@ -247,7 +189,6 @@ def shared_by(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
         .with_columns(
             pl.col("holder_count").fill_null(0), pl.col("holder_types").fill_null([])
         )
-        .to_dicts()
     )
 
 
@@ -263,53 +204,55 @@ def _are_below(
         found[at] = row == tops[at]
 
 
-def by_field(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``by-field``."""
-    field, asked = str(values["field"]), values["type"]
-    kinds = pl.Series(heap.type_names, dtype=pl.String)
-    is_asked = (kinds == asked) if asked else kinds.is_not_null()
-    if not field.startswith("["):
-        fields = " " + heap.of_types("fields").fill_null("") + " "
-        is_asked &= fields.str.contains(f" {field} ", literal=True)
-    rows = heap.live(heap.instances_of(is_asked.arg_true().to_list()))
-    every = heap.links(rows, weak=True)
-    named = every.filter(pl.col("field") == field)
-    others = every.filter(
-        "holds" and pl.col("field").ne_missing(field) & pl.col("holds")
-    )
-    pairs = named.group_by("source", "target", weak=~pl.col("holds")).agg(
-        pl.len().alias("references")
-    )
-    is_alone = pl.DataFrame({"alone": heap.above(pairs["target"]) == pairs["source"]})
-    pairs = pairs.hstack(is_alone)
-    mine = pairs.filter("alone").select("source", "target").unique()
+def _held_alone(
+    heap: HeapView, pairs: pl.DataFrame, others: pl.DataFrame
+) -> pl.DataFrame:
+    """Pairs whose ``source`` alone, and by no other field, holds the ``target``.
+
+    Args:
+        heap: The heap.
+        pairs: References by a field.
+        others: References by other fields.
+    """
+    is_above = heap.above(pairs["target"]) == pairs["source"]
+    mine = pairs.filter(is_above).select("source", "target").unique()
     mine = mine.join(others, on=["source", "target"], how="anti")
-    into = heap.links(mine["target"], into=True, live=True).select(
-        "target", holder="source"
-    ).unique()  # fmt: skip
+    into = heap.holders_of(mine["target"]).rename({"row": "target"})
     into = into.join(mine, on="target").filter(pl.col("holder") != pl.col("source"))
     below = np.zeros(into.height, np.bool_)
-    tops, lower, above = (
-        into[one].to_numpy() for one in ("target", "holder", "source")
-    )
+    tops, lower, above = into.select("target", "holder", "source").to_numpy().T.copy()
     _are_below(heap.dominator, tops, lower, above, below)
-    mine = mine.join(
+    return mine.join(
         into.filter(~pl.Series(below)), on=["source", "target"], how="anti"
     )
-    pairs = pairs.drop("alone").join(
-        mine.with_columns(kept=heap.kept(mine["target"])),
-        on=["source", "target"], how="left",
-    )  # fmt: skip
-    each = pairs.with_columns(
-        kind=pl.Series(heap.type_index).gather(pairs["source"])
-    ).group_by("kind", "weak", row="target").agg(
-        pl.col("references").sum(), pl.col("kept").fill_null(0).max()
-    )  # fmt: skip
-    each = each.with_columns(target_type=heap.type_texts(each["row"]))
-    groups = heap.grouped(each.with_columns(type=kinds.gather(each["kind"])),
-        ["type", "weak", "target_type"],
-        pl.col("references").sum().alias("reference_count"),
-        pl.col("kept").sum(),
-    ).with_columns(target_count="count", retained_bytes="kept")  # fmt: skip
+
+
+def by_field(heap: HeapView, values: Values) -> pl.DataFrame:
+    field, asked = values["field"], values["type"]
+    kinds = {*heap.types_named(asked)} if asked else {*range(len(heap.type_names))}
+    if not field.startswith("["):
+        kinds &= {*heap.types_with(field)}
+    every = heap.links(heap.live_instances(sorted(kinds)), weak=True)
+    others = every.filter(pl.col("field").ne_missing(field) & pl.col("holds"))
+    named = every.filter(pl.col("field") == field)
+    pairs = named.group_by("source", "target", weak=~pl.col("holds")).agg(
+        references=pl.len()
+    )
+    mine = _held_alone(heap, pairs, others)
+    mine = mine.with_columns(kept=heap.kept(mine["target"]))
+    pairs = pairs.join(mine, on=["source", "target"], how="left")
+    each = (
+        pairs.with_columns(kind=heap.kinds_of(pairs["source"]))
+        .group_by("kind", "weak", row="target")
+        .agg(pl.col("references").sum(), pl.col("kept").fill_null(0).max())
+    )
+    each = each.with_columns(
+        type=heap.names_of(each["kind"]), target_type=heap.type_texts(each["row"])
+    )
+    groups = heap.grouped(
+        each, "type", "weak", "target_type",
+        reference_count=pl.col("references").sum(), kept=pl.col("kept").sum(),
+        target_count=pl.len(),
+    ).with_columns(retained_bytes="kept")  # fmt: skip
     order = ("-retained_bytes", "-reference_count", "type", "target_type", "weak")
-    return heap.with_largest(groups, values["limit"], *order)
+    return shown(groups, values, *order)

@@ -6,17 +6,12 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from ingest.answers.frames import ordered
-from ingest.answers.view import limit_of
+from ingest.answers.frames import of_rows, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from ingest.answers.frames import HeapView, Values
 
-    from ingest.answers.frames import HeapView
-    from ingest.answers.view import Row
-    from ingest.queries.library import Value
-
-_FUNCTION = "Function"
+_FUNCTION = ("Function",)
 _NATIVE = "system / NativeContext"
 _NO_EVENTS = ("__proto__", "map", "properties", "elements")
 _NO_VARIABLES = ("previous", "scope_info", "map", "extension")
@@ -24,87 +19,40 @@ _NO_VARIABLES = ("previous", "scope_info", "map", "extension")
 
 def _starting(heap: HeapView, text: str) -> pl.Series:
     """Reachable instances of types whose names start with a text."""
-    kinds = [i for i, name in enumerate(heap.type_names) if name.startswith(text)]
-    return pl.Series(heap.live(heap.instances_of(kinds)), dtype=pl.Int64)
+    names = enumerate(heap.type_names)
+    return heap.live_instances([i for i, name in names if name.startswith(text)])
 
 
-def _to(heap: HeapView, frame: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """References to objects of types of these names."""
-    return frame.filter(heap.types_of(frame["target"]).is_in(names))
-
-
-def _is_native(heap: HeapView, rows: pl.Series) -> pl.Series:
-    """Which contexts are those of the language itself."""
-    said = pl.select(pl.coalesce(heap.texts(rows), heap.captions_of(rows))).to_series()
-    return said.str.starts_with(_NATIVE).fill_null(value=False)
+def _without_native(heap: HeapView, contexts: pl.Series) -> pl.Series:
+    """Contexts, with null for those of the language itself."""
+    said = pl.select(
+        pl.coalesce(heap.texts(contexts), heap.captions_of(contexts))
+    ).to_series()
+    return contexts.set(said.str.starts_with(_NATIVE).fill_null(value=False), None)
 
 
 def _contexts(heap: HeapView, functions: pl.Series) -> pl.DataFrame:
     """Contexts of functions: ``f`` and ``c``, which is null if it is the language's."""
     found = heap.links(functions.unique(), "context")
     found = found.select(f="source", c="target").unique()
-    native = _is_native(heap, found["c"])
-    return found.with_columns(c=pl.when(native).then(None).otherwise(pl.col("c")))
+    return found.with_columns(c=_without_native(heap, found["c"]))
 
 
-def _by_context(
-    heap: HeapView,
-    frame: pl.DataFrame,
-    keys: Sequence[str],
-    limit: object,
-    order: Sequence[str],
-    *more: pl.Expr,
-) -> list[Row]:
-    """Groups of what has contexts, each of which counts once.
-
-    Args:
-        heap: The heap.
-        frame: ``row``, and ``c``, its context or null.
-        keys: What they are grouped by.
-        limit: The most rows.
-        order: See `ordered`.
-        more: What else to compute of each group.
-
-    Returns:
-        Rows with ``context_count``, ``context_bytes`` and ``largest_address``.
-    """
-    frame = frame.with_columns(kept=heap.kept(frame["c"]).fill_null(0))
-    contexts = frame.unique([*keys, "c"]).group_by(keys).agg(
-        pl.col("c").count().alias("context_count"),
-        pl.col("kept").sum().alias("context_bytes"),
-    )  # fmt: skip
-    groups = (
-        ordered(frame, "-kept", "row")
-        .group_by(keys, maintain_order=True)
-        .agg(pl.col("row").first().alias("largest"), *more)
-        .join(contexts, on=keys, nulls_equal=True)
-    )
-    return heap.with_largest(groups, limit, *order)
-
-
-def _distinct(name: str, alias: str) -> pl.Expr:
-    return pl.col(name).n_unique().alias(alias)
-
-
-def script_functions(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``script-functions``."""
-    rows = pl.Series(heap.live_of(_FUNCTION), dtype=pl.Int64)
+def script_functions(heap: HeapView, values: Values) -> pl.DataFrame:
+    rows = heap.live_of(*_FUNCTION)
     contexts = _contexts(heap, rows).drop_nulls("c")
-    frame = pl.DataFrame({"row": rows, "function": heap.texts(rows)}).join(
-        contexts, left_on="row", right_on="f", how="left"
-    )
-    return _by_context(
-        heap, frame, ["function"], values["limit"],
-        ["-context_bytes", "-closure_count", "largest"],
-        _distinct("row", "closure_count"),
+    frame = of_rows(rows).with_columns(function=heap.texts(rows))
+    return heap.by_context(
+        frame.join(contexts, left_on="row", right_on="f", how="left"),
+        ["function"], values, ["-closure_count", "largest"],
+        closure_count=pl.col("row").n_unique(),
     )  # fmt: skip
 
 
-def pending_timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``pending-timers``."""
+def pending_timers(heap: HeapView, values: Values) -> pl.DataFrame:
     own = heap.links(heap.live_of("Timeout", "Immediate"), "_onTimeout", "_onImmediate")
-    actions = _to(heap, heap.links(heap.live_of("DOMTimer")), "ScheduledAction")
-    wrappers = _to(heap, heap.links(actions["target"]), "V8Function")
+    actions = heap.links_to(heap.live_of("DOMTimer"), to=["ScheduledAction"])
+    wrappers = heap.links_to(actions["target"], to=["V8Function"])
     of_page = (
         actions.select(row="source", at="target")
         .join(wrappers.select(at="source", to="target"), on="at")
@@ -113,261 +61,206 @@ def pending_timers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
     frame = pl.concat(
         [own.select(row="source", f="target"), of_page.select("row", "f")]
     ).unique()
-    frame = frame.filter(heap.types_of(frame["f"]) == _FUNCTION)
+    frame = frame.filter(heap.types_of(frame["f"]).is_in(_FUNCTION))
     frame = frame.with_columns(
         timer=heap.types_of(frame["row"]), function=heap.texts(frame["f"])
     ).join(_contexts(heap, frame["f"]), on="f", how="left")
-    return _by_context(
-        heap, frame, ["timer", "function"], values["limit"],
-        ["-context_bytes", "-timer_count", "largest", "timer", "function"],
-        _distinct("row", "timer_count"),
+    return heap.by_context(
+        frame, ["timer", "function"], values,
+        ["-timer_count", "largest", "timer", "function"],
+        timer_count=pl.col("row").n_unique(),
     )  # fmt: skip
 
 
-def pending_promises(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``pending-promises``."""
+def pending_promises(heap: HeapView, values: Values) -> pl.DataFrame:
     name = "system / PromiseReaction"
-    rows = pl.Series(heap.live_of("(system)", name), dtype=pl.Int64)
+    rows = heap.live_of("(system)", name)
     said = pl.select(pl.coalesce(heap.texts(rows), heap.types_of(rows))).to_series()
-    to = _to(heap, heap.links(rows.filter(said == name)), _FUNCTION)
+    to = heap.links_to(rows.filter(said == name), to=_FUNCTION)
     frame = to.select(row="source", f="target").unique()
     contexts = heap.links(frame["f"], "context").select(f="source", c="target").unique()
     # What an async function waits in has its generator, and that its function.
     inner = heap.links(contexts["c"], "extension").select(c="source", g="target")
-    outer = _to(heap, heap.links(inner["g"], "function"), _FUNCTION)
-    waiting = inner.join(outer.select(g="source", w="target"), on="g").unique(
-        ["c", "w"]
-    )
-    frame = frame.join(contexts, on="f", how="left").join(
-        waiting.select("c", "w"), on="c", how="left"
-    )
+    outer = heap.links_to(inner["g"], "function", to=_FUNCTION)
+    waiting = inner.join(outer.select(g="source", w="target"), on="g")
+    waiting = waiting.select("c", "w").unique()
+    frame = frame.join(contexts, on="f", how="left").join(waiting, on="c", how="left")
     frame = frame.with_columns(
         function=pl.coalesce(heap.texts(frame["w"]), heap.texts(frame["f"])),
         awaits=pl.col("w").is_not_null(),
-        c=pl.when(_is_native(heap, frame["c"])).then(None).otherwise(pl.col("c")),
+        c=_without_native(heap, frame["c"]),
     )
-    return _by_context(
-        heap, frame, ["function", "awaits"], values["limit"],
-        ["-context_bytes", "-reaction_count", "largest", "function", "awaits"],
-        _distinct("row", "reaction_count"),
+    return heap.by_context(
+        frame, ["function", "awaits"], values,
+        ["-reaction_count", "largest", "function", "awaits"],
+        reaction_count=pl.col("row").n_unique(),
     )  # fmt: skip
 
 
-def listeners(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``listeners``."""
+def _emitted(heap: HeapView) -> pl.DataFrame:
+    """Listeners of emitters, as ``row``: ``one``, the emitter, and ``event``."""
     fields = heap.of_types("fields").fill_null("")
     kinds = fields.str.contains("_events", literal=True).arg_true().to_list()
-    lists = heap.links(heap.live(heap.instances_of(kinds)), "_events")
+    lists = heap.links(heap.live_instances(kinds), "_events")
     lists = lists.select(one="source", at="target")
-    held = heap.links(lists["at"]).filter(~pl.col("field").is_in(_NO_EVENTS))
-    held = _to(heap, held, _FUNCTION, "Array")
-    each = lists.join(held.select("field", at="source", x="target"), on="at").unique(
-        ["one", "field", "x"]
-    )
-    is_alone = heap.types_of(each["x"]) == _FUNCTION
+    held = heap.links_to(lists["at"], to=[*_FUNCTION, "Array"])
+    held = held.filter(~pl.col("field").is_in(_NO_EVENTS))
+    each = lists.join(held.select(event="field", at="source", x="target"), on="at")
+    each = each.unique(["one", "event", "x"])
+    is_alone = heap.types_of(each["x"]).is_in(_FUNCTION)
     arrays = each.filter(~is_alone)
-    elements = heap.links(arrays["x"]).filter(pl.col("field").str.starts_with("["))
-    elements = _to(heap, elements, _FUNCTION).select(x="source", f="target").unique()
-    emitted = pl.concat(
+    elements = heap.links_to(arrays["x"], to=_FUNCTION)
+    elements = elements.filter(pl.col("field").str.starts_with("["))
+    elements = elements.select(x="source", f="target").unique()
+    found = pl.concat(
         [
-            each.filter(is_alone).select("one", "field", f="x"),
-            arrays.join(elements, on="x").select("one", "field", "f"),
+            each.filter(is_alone).select("one", "event", f="x"),
+            arrays.join(elements, on="x").select("one", "event", "f"),
         ]
     )
     # What `once` adds has the listener.
-    once = _to(heap, heap.links(emitted["f"], "listener"), _FUNCTION)
-    emitted = emitted.join(once.select(f="source", o="target"), on="f", how="left")
-    emitted = emitted.select(
-        "one", emitter=heap.types_of(emitted["one"]), event="field",
-        row=pl.coalesce("o", "f"),
-    )  # fmt: skip
+    once = heap.links_to(found["f"], "listener", to=_FUNCTION)
+    found = found.join(once.select(f="source", o="target"), on="f", how="left")
+    return found.select("one", "event", row=pl.coalesce("o", "f"))
+
+
+def listeners(heap: HeapView, values: Values) -> pl.DataFrame:
+    emitted = _emitted(heap)
     of_page = pl.concat(
         [
-            heap.links(heap.live_of("Listener"), "callback"),
-            heap.links(heap.live_of("V8EventListener", "V8EventHandlerNonNull")),
+            heap.links_to(heap.live_of("Listener"), "callback", to=_FUNCTION),
+            heap.links_to(
+                heap.live_of("V8EventListener", "V8EventHandlerNonNull"), to=_FUNCTION
+            ),
         ]
-    )
-    of_page = _to(heap, of_page, _FUNCTION).unique(["source", "target"])
+    ).unique(["source", "target"])
     frame = pl.concat([emitted, of_page.select(row="target")], how="diagonal")
-    frame = frame.with_columns(function=heap.texts(frame["row"])).join(
-        _contexts(heap, frame["row"]), left_on="row", right_on="f", how="left"
-    )
-    return _by_context(
-        heap, frame, ["emitter", "event", "function"], values["limit"],
-        ["-context_bytes", "-listener_count", "largest", "emitter", "event"],
-        pl.len().alias("listener_count"),
-        pl.col("one").drop_nulls().n_unique().alias("emitter_count"),
+    frame = frame.with_columns(
+        emitter=heap.types_of(frame["one"]), function=heap.texts(frame["row"])
+    ).join(_contexts(heap, frame["row"]), left_on="row", right_on="f", how="left")
+    return heap.by_context(
+        frame, ["emitter", "event", "function"], values,
+        ["-listener_count", "largest", "emitter", "event"],
+        listener_count=pl.len(), emitter_count=pl.col("one").drop_nulls().n_unique(),
     )  # fmt: skip
 
 
-def react_fibers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``react-fibers``."""
+def react_fibers(heap: HeapView, values: Values) -> pl.DataFrame:
     rows = heap.live_of("FiberNode")
-    made = _to(heap, heap.links(rows, "type"), _FUNCTION, "(string)")
-    named = made.select("source", component=heap.texts(made["target"]))
-    named = named.group_by("source").agg(pl.col("component").min())
-    above = _to(heap, heap.links(rows, "return"), "FiberNode")["source"]
-    frame = pl.DataFrame(
-        {
-            "row": pl.Series(rows, dtype=pl.Int64),
-            "bytes": heap.sizes(rows),
-        }
-    ).join(named, left_on="row", right_on="source", how="left")
-    groups = heap.grouped(frame, ["component"],
-        (~pl.col("row").is_in(above.implode())).sum()
-        .alias("parentless_count"),
-        pl.col("bytes").sum().alias("shallow_bytes"),
-    ).with_columns(fiber_count="count")  # fmt: skip
+    made = heap.links_to(rows, "type", to=[*_FUNCTION, "(string)"])
+    named = made.select(row="source", component=heap.texts(made["target"]))
+    named = named.group_by("row").agg(pl.col("component").min())
+    above = heap.links_to(rows, "return", to=["FiberNode"])["source"]
+    frame = of_rows(rows).with_columns(shallow_bytes=heap.sizes(rows))
+    groups = heap.grouped(
+        frame.join(named, on="row", how="left"), "component",
+        parentless_count=(~pl.col("row").is_in(above.implode())).sum(),
+        fiber_count=pl.len(), shallow_bytes=pl.col("shallow_bytes").sum(),
+    )  # fmt: skip
     groups = groups.with_columns(retained_bytes=heap.kept(groups["largest"]))
-    order = ("-fiber_count", "-parentless_count", "largest")
-    return heap.with_largest(groups, values["limit"], *order)
+    return shown(groups, values, "-fiber_count", "-parentless_count", "largest")
 
 
-def module_state(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``module-state``."""
+def module_state(heap: HeapView, values: Values) -> pl.DataFrame:
     held = heap.links(_starting(heap, "module ")).filter(
         ~pl.col("field").is_in(_NO_VARIABLES)
     )
-    held = held.unique(["source", "field", "target"])
-    is_own = heap.above(held["target"]) == held["source"]
+    held = held.select("source", variable="field", row="target").unique()
     held = held.with_columns(
-        retained_bytes=pl.when(is_own).then(heap.kept(held["target"])).otherwise(0)
+        retained_bytes=heap.kept_by(held["source"], held["row"]),
+        script=heap.types_of(held["source"]).str.slice(len("module ")),
     )
-    order = ("-retained_bytes", "source", "field", "target")
-    found = ordered(held, *order).head(limit_of(values))
-    return found.with_columns(
-        script=heap.types_of(found["source"]).str.slice(len("module ")),
-        variable="field",
-        type=heap.type_texts(found["target"]),
-        address=heap.addresses_of(found["target"]),
-    ).to_dicts()
+    return shown(held, values, "-retained_bytes", "source", "variable", "row")
 
 
 # ---------------------------------------------------------------- one row each
 
 
 def _with_holder(heap: HeapView, frame: pl.DataFrame) -> pl.DataFrame:
-    """``row`` with ``address``, ``held_by`` and ``variable``, from its dominator."""
+    """``row`` with ``held_by`` and ``variable``, from its dominator."""
     above = heap.above(frame["row"])
     return frame.with_columns(
-        address=heap.addresses_of(frame["row"]),
-        held_by=heap.types_of(above),
-        variable=heap.variables(above, frame["row"]),
-        retained_bytes=heap.kept(frame["row"]),
+        held_by=heap.types_of(above), variable=heap.variables(above, frame["row"])
     )
 
 
-def concatenated_strings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``concatenated-strings``."""
+def concatenated_strings(heap: HeapView, values: Values) -> pl.DataFrame:
     rows = heap.live_of("(concatenated string)")
     held = heap.links(rows).filter(pl.col("source") != pl.col("target"))
-    frame = pl.DataFrame({"row": pl.Series(rows, dtype=pl.Int64)})
-    frame = frame.filter(~pl.col("row").is_in(held["target"].implode()))
-    frame = frame.with_columns(bytes=heap.kept(frame["row"]))
-    frame = ordered(frame, "-bytes", "row").head(limit_of(values))
-    count = heap.texts(frame["row"], "retained_count")
-    return _with_holder(heap, frame).with_columns(object_count=count).to_dicts()
-
-
-def sliced_strings(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``sliced-strings``."""
-    name = "(sliced string)"
-    groups = (
-        heap.links(heap.live_of(name), "parent")
-        .group_by("target")
-        .agg(_distinct("source", "slice_count"))
-        .rename({"target": "row"})
+    rows = rows.filter(~rows.is_in(held["target"].implode()))
+    frame = of_rows(rows).with_columns(retained_bytes=heap.kept(rows))
+    frame = shown(frame, values, "-retained_bytes", "row")
+    return _with_holder(heap, frame).with_columns(
+        object_count=heap.texts(frame["row"], "retained_count")
     )
+
+
+def sliced_strings(heap: HeapView, values: Values) -> pl.DataFrame:
+    name = "(sliced string)"
+    slices = heap.links(heap.live_of(name), "parent")
+    groups = slices.group_by(row="target").agg(slice_count=pl.col("source").n_unique())
     groups = groups.with_columns(shallow_bytes=heap.sizes(groups["row"]))
-    order = ("-shallow_bytes", "-slice_count", "row")
-    groups = ordered(groups, *order).head(limit_of(values))
+    groups = shown(groups, values, "-shallow_bytes", "-slice_count", "row")
     into = heap.links(groups["row"], into=True, live=True)
     is_other = heap.types_of(into["source"]).ne_missing(name)
     others = pl.concat(
         [into.filter(is_other)["target"], heap.holding_roots()["object"]]
     )
     return groups.with_columns(
-        address=heap.addresses_of(groups["row"]),
         only_slices=~pl.col("row").is_in(others.implode()),
         text=heap.texts(groups["row"]),
-    ).to_dicts()
-
-
-def maps_and_sets(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``maps-and-sets``."""
-    frame = heap.links(heap.live_of("Map", "Set"), "table")
-    frame = frame.select(row="source", table="target").unique()
-    entries = heap.links(frame["table"]).filter(pl.col("field").str.starts_with("["))
-    counts = entries.group_by("source").agg(pl.len().alias("reference_count"))
-    frame = frame.join(
-        counts, left_on="table", right_on="source", how="left"
-    ).with_columns(pl.col("reference_count").fill_null(0))
-    frame = frame.with_columns(bytes=heap.kept(frame["row"]))
-    order = ("-bytes", "-reference_count", "row")
-    frame = ordered(frame, *order).head(limit_of(values))
-    return (
-        _with_holder(heap, frame)
-        .with_columns(
-            type=heap.types_of(frame["row"]),
-            table_bytes=heap.sizes(frame["row"]) + heap.sizes(frame["table"]),
-        )
-        .to_dicts()
     )
 
 
-def array_buffers(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``array-buffers``."""
+def maps_and_sets(heap: HeapView, values: Values) -> pl.DataFrame:
+    frame = heap.links(heap.live_of("Map", "Set"), "table")
+    frame = frame.select(row="source", table="target").unique()
+    entries = heap.links(frame["table"]).filter(pl.col("field").str.starts_with("["))
+    counts = entries.group_by(table="source").agg(reference_count=pl.len())
+    frame = frame.join(counts, on="table", how="left")
+    frame = frame.with_columns(
+        pl.col("reference_count").fill_null(0), retained_bytes=heap.kept(frame["row"])
+    )
+    frame = shown(frame, values, "-retained_bytes", "-reference_count", "row")
+    return _with_holder(heap, frame).with_columns(
+        table_bytes=heap.sizes(frame["row"]) + heap.sizes(frame["table"])
+    )
+
+
+def array_buffers(heap: HeapView, values: Values) -> pl.DataFrame:
     data = heap.links(heap.live_of("ArrayBuffer", "SharedArrayBuffer"), "backing_store")
     frame = (
         data.select(row="source", data_bytes=heap.sizes(data["target"]))
         .group_by("row")
         .agg(pl.col("data_bytes").max())
     )
-    frame = ordered(frame, "-data_bytes", "row").head(limit_of(values))
+    frame = shown(frame, values, "-data_bytes", "row")
     views = heap.links(frame["row"], "buffer", into=True, live=True)
-    kinds = (
-        views.select(row="target", view_type=heap.types_of(views["source"]))
-        .group_by("row")
-        .agg(pl.col("view_type").min())
-    )
-    above = heap.above(frame["row"])
-    pairs = pl.DataFrame({"source": above, "target": frame["row"]})
-    is_view = pairs.join(views, on=["source", "target"], how="semi")["target"]
-    further = heap.above(above).set(~frame["row"].is_in(is_view.implode()), None)
-    holder = pl.select(pl.coalesce(further, above)).to_series()
-    return (
-        frame.with_columns(
-            type=heap.types_of(frame["row"]),
-            address=heap.addresses_of(frame["row"]),
-            view_count=heap.count_from(frame["row"], "buffer"),
-            held_by=heap.types_of(holder),
-        )
-        .join(kinds, on="row", how="left", maintain_order="left")
-        .to_dicts()
-    )
+    views = views.select(row="target", view_type=heap.types_of(views["source"]))
+    kinds = views.group_by("row").agg(pl.col("view_type").min())
+    return frame.with_columns(
+        view_count=heap.count_from(frame["row"], "buffer"),
+        held_by=heap.types_of(heap.behind_views(frame["row"], "buffer")),
+    ).join(kinds, on="row", how="left", maintain_order="left")
 
 
-def detached_dom(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``detached-dom``."""
+def detached_dom(heap: HeapView, values: Values) -> pl.DataFrame:
     rows = _starting(heap, "Detached ")
     rows = rows.filter(~heap.types_of(rows).str.starts_with("Detached Node / "))
+    is_below = heap.types_of(heap.above(rows)).str.starts_with("Detached ")
+    rows = rows.filter(~is_below.fill_null(value=False))
     above = heap.above(rows)
-    is_below = heap.types_of(above).str.starts_with("Detached ").fill_null(value=False)
-    rows, above = rows.filter(~is_below), above.filter(~is_below)
     further = heap.above(above)
-    frame = pl.DataFrame(
-        {
-            "row": rows,
-            "type": heap.types_of(rows),
-            "held_by": heap.types_of(above),
-            "variable": heap.variables(above, rows),
-            "above": heap.types_of(further),
-            "above_variable": heap.variables(further, above),
-            "objects": heap.texts(rows, "retained_count").cast(pl.Int64),
-        }
+    frame = of_rows(rows).with_columns(
+        type=heap.types_of(rows),
+        held_by=heap.types_of(above),
+        variable=heap.variables(above, rows),
+        above=heap.types_of(further),
+        above_variable=heap.variables(further, above),
+        objects=heap.texts(rows, "retained_count").cast(pl.Int64),
     )
-    keys = ["type", "held_by", "variable", "above", "above_variable"]
     groups = heap.grouped(
-        frame, keys, pl.col("objects").sum().alias("object_count")
-    ).with_columns(tree_count="count")
-    return heap.with_largest(groups, values["limit"], "-retained_bytes", "largest")
+        frame, "type", "held_by", "variable", "above", "above_variable",
+        object_count=pl.col("objects").sum(), tree_count=pl.len(),
+    )  # fmt: skip
+    return shown(groups, values, "-retained_bytes", "largest")

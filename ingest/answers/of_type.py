@@ -10,44 +10,35 @@ import polars as pl
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.types import count_by, sum_by
-from ingest.answers.view import limit_of, whole
+from ingest.answers.frames import of_rows, shares_of, shown
+from ingest.answers.view import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
-    from ingest.answers.frames import HeapView
+    from ingest.answers.frames import HeapView, Values
     from ingest.answers.view import Row
-    from ingest.queries.library import Value
+
+_OF_TYPES = (
+    "name", "domain", "instance_count", "shallow_bytes", "reachable_count",
+    "reachable_bytes", "retained_bytes",
+)  # fmt: skip
 
 
-def type_totals(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``type-totals``."""
-    columns = (
-        "domain", "instance_count", "shallow_bytes", "reachable_count",
-        "reachable_bytes", "retained_bytes",
-    )  # fmt: skip
-    rows = heap.frame("types", heap.types_named(str(values["type"])), columns)
-    total = int(heap.of_types("reachable_bytes").sum())
-    found = [
-        row | {"share": row["retained_bytes"] / total if total else 0.0}
-        for row in rows.sort("retained_bytes", descending=True, maintain_order=True)
-        .iter_rows(named=True)
-    ]  # fmt: skip
-    return found[: limit_of(values)]
+def type_totals(heap: HeapView, values: Values) -> pl.DataFrame:
+    found = whole(heap, "types", _OF_TYPES)
+    share = shares_of(found["retained_bytes"], found["reachable_bytes"])
+    found = found.with_columns(share=share).filter(pl.col("name") == values["type"])
+    return shown(found, values, "-retained_bytes", "row")
 
 
-def instances_by_root_path(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``instances-by-root-path``."""
-    kinds = heap.types_named(str(values["type"]))
+def instances_by_root_path(heap: HeapView, values: Values) -> list[Row]:
+    kinds = heap.types_named(values["type"])
     reachable = int(heap.of_types("reachable_count")[kinds].sum())
-    columns = (
-        "parent", "type", "tree", "name", "object_count", "shallow_bytes",
-    )  # fmt: skip
+    columns = ("parent", "type", "tree", "name", "object_count", "shallow_bytes")
     paths = whole(heap, "type_paths", columns)
-    names, parents = paths["name"].to_list(), paths["parent"].to_list()
-    types, full = paths["type"].to_list(), heap.type_names
+    names = pl.select(pl.coalesce(heap.names_of(paths["type"]), paths["name"]))
+    texts, parents = names.to_series().to_list(), paths["parent"].to_list()
     chosen = paths.filter(
         (pl.col("tree") == "root_paths")
         & pl.col("type").is_in(kinds)
@@ -58,7 +49,7 @@ def instances_by_root_path(heap: HeapView, values: Mapping[str, Value]) -> list[
     for row, count, size in chosen.iter_rows():
         steps, at = list[str](), row
         while parents[at] is not None:
-            steps.append(names[at] if types[at] is None else full[types[at]])
+            steps.append(texts[at])
             at = parents[at]
         total = merged.setdefault(tuple(reversed(steps)), [0, 0])
         total[0] += count
@@ -73,7 +64,7 @@ def instances_by_root_path(heap: HeapView, values: Mapping[str, Value]) -> list[
         for path, (count, size) in merged.items()
     ]
     found.sort(key=lambda row: (-row["instance_count"], row["path"]))
-    return found[: limit_of(values)]
+    return found[: values["limit"]]
 
 
 def _by_retained(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -81,16 +72,13 @@ def _by_retained(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows[order]
 
 
-def root_paths_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``root-paths-of-type``; of several shortest paths, one is used."""
-    most = values["instances"]
-    assert isinstance(most, int)
-    rows = heap.instances(str(values["type"]))
-    rows = rows[heap.root_distance[rows] >= 0]
+def root_paths_of_type(heap: HeapView, values: Values) -> list[Row]:
+    """Of several shortest paths, one is used."""
+    rows = heap.live(heap.instances(values["type"]))
     parent, kinds = heap.path_parent, heap.type_index
     first_root: dict[int, int] = {}
     merged: dict[tuple[str, ...], list[int]] = {}
-    for row in _by_retained(heap, rows)[:most].tolist():
+    for row in _by_retained(heap, rows)[: values["instances"]].tolist():
         steps, at = [row], int(parent[row])
         while at >= 0:
             if heap.full_type(at) != heap.full_type(steps[-1]):
@@ -121,7 +109,7 @@ def root_paths_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]
     found.sort(
         key=lambda row: (-row["instance_count"], -row["retained_bytes"], row["path"])
     )
-    return found[: limit_of(values)]
+    return found[: values["limit"]]
 
 
 _MOST_SKIPPED = 10
@@ -130,14 +118,13 @@ _ABOVE = {ROOT: "(roots)", _LOST: "(further up)"}
 """Text instead of an owner's type."""
 
 
-def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``owners-of-type``."""
-    skip = re.compile(str(values["skip"]))
+def owners_of_type(heap: HeapView, values: Values) -> list[Row]:
+    skip = re.compile(values["skip"])
     captions = heap.captions.to_list()
     # The last one is that of placeholders, which belong to no type.
     skipped_names = {one for one in captions[:-1] if skip.fullmatch(one)}
     skipped = np.array([one in skipped_names for one in captions])
-    rows = heap.instances(str(values["type"]))
+    rows = heap.instances(values["type"])
     dominator, kinds = heap.dominator, heap.type_index
     above = dominator[rows]
     rows, above = rows[above != UNREACHABLE], above[above != UNREACHABLE]
@@ -187,7 +174,7 @@ def owners_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
             row["owner_type"] or "",
         ),
     )
-    return found[: limit_of(values)]
+    return found[: values["limit"]]
 
 
 def _full(heap: HeapView, row: int) -> str | None:
@@ -195,11 +182,6 @@ def _full(heap: HeapView, row: int) -> str | None:
     return None if row < 0 else heap.declared_type(row)
 
 
-def objects_of_type(heap: HeapView, values: Mapping[str, Value]) -> list[Row]:
-    """Rows of ``objects-of-type``."""
-    rows = _by_retained(heap, heap.instances(str(values["type"])))
-    columns = (
-        "domain", "address", "shallow_bytes", "retained_bytes", "retained_count",
-        "root_distance", "value", "length",
-    )  # fmt: skip
-    return heap.frame("objects", rows[: limit_of(values)].tolist(), columns).to_dicts()
+def objects_of_type(heap: HeapView, values: Values) -> pl.DataFrame:
+    rows = _by_retained(heap, heap.instances(values["type"]))
+    return of_rows(rows[: values["limit"]])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ingest.heap.graph import HeapGraph
     from ingest.tables.heap_tables import HeapTables
 
 
@@ -29,7 +30,7 @@ class OpenedHeap(HeapView):
     COLUMNS = MappingProxyType(
         {
             "captions": lambda heap: heap.read.captions,
-            "lengths": lambda heap: heap.read.graph.length,
+            "lengths": lambda heap: _lengths(heap.read.graph),
             "retained_count": lambda heap: heap.read.metrics.retained_count,
             "source": lambda heap: np.repeat(
                 np.arange(heap.row_count, dtype=np.int32), np.diff(heap.ref_start)
@@ -84,3 +85,8 @@ class OpenedHeap(HeapView):
 
 def _skipped(tables: HeapTables) -> NDArray[np.bool_]:
     return holding_references(tables.graph, tables.metrics.strength).skipped
+
+
+def _lengths(graph: HeapGraph) -> NDArray[np.int64]:
+    found = graph.length
+    return np.full(len(graph.object_id), -1) if found is None else found

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bools, Bytes, Ints, Longs, Starts
-    from ingest.queries.library import Value
     from ingest.tables.mapping import Tables
 
     Row = dict[str, Any]
@@ -192,8 +191,7 @@ class HeapLookup:
         captions: Short names of all types, then the one of placeholders.
         type_index: int32 (N + M,). Row of the type of each object, -1 of placeholders.
         shallow_bytes: int64 (N + M,), bytes.
-        lengths: int64 (N + M,). Length of texts and collections, else -1; only
-            where the heap has them.
+        lengths: int64 (N + M,). Length of texts and collections, else -1.
         dominator: int32 (N + M,). See `ingest.analysis.metrics`, as for the following.
         root_distance, path_parent: int32 (N + M,).
         retained_bytes, retained_count: int64 (N + M,).
@@ -499,17 +497,15 @@ def numbered(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
     return texts.rank("dense").cast(pl.Int64) - 1, texts.unique().sort()
 
 
-def limit_of(values: Mapping[str, Value]) -> int:
-    """The most rows of an answer."""
-    found = values["limit"]
-    assert isinstance(found, int)
-    return found
-
-
-def whole(heap: HeapLookup, name: str, columns: Sequence[str]) -> pl.DataFrame:
-    """Some columns of a whole table, with the number of each row as ``row``."""
-    frame = heap.tables.part(name, 0, heap.tables.rows(name), columns)
-    return frame.with_row_index("row")
+def whole(
+    heap: HeapLookup, name: str, columns: Sequence[str], most: int | None = None
+) -> pl.DataFrame:
+    """Some columns of a table, of ``most`` rows or all, with the numbers as ``row``."""
+    rows = heap.tables.rows(name)
+    end = rows if most is None else min(most, rows)
+    frame = heap.tables.part(name, 0, end, columns)
+    found = frame.with_row_index("row").cast({"row": pl.Int64})
+    return found.cast({"object": pl.Int64}) if name == "roots" else found
 
 
 def largest(
