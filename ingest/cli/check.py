@@ -133,13 +133,14 @@ def check(
     reading: Reading,
     connection: Connection,
 ) -> None:
-    """Fail if a program leaks: a gate for CI. No database for files.
+    """Fail if a program leaks: a gate for CI.
 
     Findings are paths whose number of objects grew in every dump, leak suspects that
     are new in the last dump, and what your rules forbid. For a single dump, they are
     its suspects.
-    Exit 20: there are findings. Exit 21: a dump is incomplete. Exit 3: not a readable
-    dump. Exit 9: no such dump.
+    Only loaded dumps need a database. Exit 20: there are findings. Exit 21: a dump is
+    incomplete. Exit 3: no such file, or not a readable dump. Exit 9: no such loaded
+    dump.
     """
     from ingest.api.calls import judged
 

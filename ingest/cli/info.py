@@ -31,10 +31,11 @@ def info(
     as_json: AsJson = False,
     connection: Connection,
 ) -> None:
-    """Summarize a dump: leak suspects, objects, types, retained sizes. No database.
+    """Summarize a dump: leak suspects, objects, types, retained sizes.
 
     With several dumps of one program, the last one is summarized, after what grew since
-    the first. Exit 3: not a readable dump. Exit 9: no such dump.
+    the first. Only loaded dumps need a database. Exit 3: no such file, or not a
+    readable dump. Exit 9: no such loaded dump.
     """
     from ingest.api.shown import summary_of
     from ingest.dumps import is_file

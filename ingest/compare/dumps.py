@@ -1,7 +1,7 @@
 """The columns of a dump that a comparison needs.
 
 They come from the tables of a file that was just read, of an exported folder, or of the
-graph; a comparison need not know which.
+graph; the comparison works the same for all three.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ STALE_SECONDS = 600
 """A load on another machine that gave no sign of life for so long is dead."""
 
 WINDOW_KEYS = 50_000
-"""Objects linked at once, and the most objects that a user waits to have deleted."""
+"""The number of objects linked in one step; a user waits for no more deletions."""
 
 _STEP_KEYS = 10_000
 """A drop gives a sign of life, and checks whether to stop, after so many objects."""

@@ -188,7 +188,9 @@ def kept_export(folder: Path) -> KeptDump:
     missing = [one for one in _NEEDED if not (folder / f"{one}.parquet").is_file()]
     if missing:
         raise DumpError(
-            f"not an exported dump: it has no {missing[0]}.parquet", path=folder
+            "a folder, but not an exported dump: it has no "
+            f"{missing[0]}.parquet. Name the file of a dump in it",
+            path=folder,
         )
     check_manifest(folder, ExportFormat.PARQUET)
     about = about_export(folder)

@@ -34,7 +34,7 @@ COLUMNS = {
     "uptime_s": "DOUBLE",
     "labels": "VARCHAR",
 }
-"""Columns of `rows` with their types in SQL: all that labels say about a dump."""
+"""The columns of `rows` and their SQL types; together they are a dump's labels."""
 
 
 class Relabelled(NamedTuple):

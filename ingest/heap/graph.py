@@ -28,7 +28,7 @@ NO_TYPE = -1
 NO_FIELD = -(2**31)
 
 EPHEMERON = "(ephemeron)"
-"""The field of a reference from a key to its value in a dependent handle."""
+"""Field name of the reference that a dependent handle makes from key to value."""
 
 OF_CLASS, OF_LOADER = "<class>", "<classes>"
 """Fields of the references that lead to a class from its instances and its loader, in

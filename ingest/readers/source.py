@@ -57,7 +57,7 @@ MOST_EXPANSION_OF_VALUES = 1000
 """The same if most of a dump may be large arrays of zeros, which are not stored."""
 VALUES_FREE_BYTES = 1 << 30
 _MEMORY_TO_JOIN = 1.6
-"""Memory for joining columns after reading, for each byte used while reading."""
+"""Joining the columns takes this many times the memory that reading took."""
 _CHECKED_BYTES = 2 << 20
 """Bytes read between two checks of memory."""
 _MOST_PENDING = 3

@@ -45,7 +45,9 @@ _TAKE_V8 = (
     "Take a heap snapshot of the same program: v8.writeHeapSnapshot() in Node.js, or "
     "the Memory panel of the DevTools."
 )
-_NO_OBJECTS = "It has sites of allocations, and no objects that refer to one another."
+_NO_OBJECTS = (
+    "It records where objects were allocated, not the objects and their references."
+)
 _OF_NET_CORE = (
     "dotnet-dump analyze and WinDbg read it; their SOS command traverseheap FILE "
     f"writes a heap dump that is read here. Or {_TAKE_DOTNET}"

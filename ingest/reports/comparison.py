@@ -300,9 +300,9 @@ def _rows_answer(words: Wording, rows: Iterable[Difference]) -> Answer:
     columns = (
         "change",
         "more objects",
-        "objects",
-        "shallow",
-        "retained",
+        "objects now",
+        "more shallow",
+        "more retained",
         "share",
         "name",
     )

@@ -294,9 +294,10 @@ class Covers:
         return found
 
     def _container_of(self, entry: int) -> tuple[int, ...]:
-        """The collection that alone has an entry, and what is between; else the entry.
+        """The only collection that has an entry, and the objects between them.
 
-        Entries refer to one another: all paths to them lead through the collection.
+        If there is none, the entry itself. Entries may refer to one another; all paths
+        to them lead through the collection.
         """
         above, types = int(self._metrics.dominator[entry]), self._graph.type_name
         if above < 0 or self._class_of(above) != TypeClass.CONTAINER:

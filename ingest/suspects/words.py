@@ -246,6 +246,8 @@ class Words:
             how = (
                 f"make it smaller, or clear {self.cut}: removing entries frees nothing"
             )
+        elif self.link and self.is_run and self.pattern == "linked list":
+            how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
         elif self.pattern in _COLLECTIONS:
             how = f"{_COLLECTIONS[self.pattern]} at {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):

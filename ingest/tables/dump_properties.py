@@ -29,11 +29,11 @@ DUMP_PROPERTIES = (
     Column("source", TEXT, "name of the file"),
     Column("sha256", TEXT, "digest of the decompressed file"),
     Column("trace", TEXT,
-        "equal for the dumps of one process in one file; absent where files of the "
-        "format have one dump", absent=None),
+        "equal for the dumps of one process in one file; absent if a file of the "
+        "format has only one dump", absent=None),
     Column("part", INT64,
-        "number of the dump in its file, as `--part` takes it; absent where files of "
-        "the format have one dump", absent=None),
+        "number of the dump in its file, as `--part` takes it; absent if a file of "
+        "the format has only one dump", absent=None),
     Column("producer", TEXT, "what wrote the dump", lambda heap: heap.graph.producer),
     Column("notes", TEXTS, "what the reader inferred, such as the layout of objects",
         lambda heap: list(heap.graph.notes) or None, absent=None),

@@ -346,7 +346,7 @@ class _FolderWriter:
 
 
 def _more_labels(row: pl.Expr, dump: DumpToImport) -> pl.Expr:
-    """Further labels of the objects of a dump, as the importer reads them."""
+    """The additional labels of the objects of a dump, in the importer's format."""
     labels: dict[int, str] = {}
     reachable_bytes = cast("int", dump.properties["reachable_bytes"])
     for name, rows in rows_by_size(dump.tables, reachable_bytes).items():

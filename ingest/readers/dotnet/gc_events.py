@@ -264,7 +264,7 @@ class Payloads:
         return GenerationRange(*self._unpacked(event, self._range))
 
     def compact(self, event: Event) -> Event:
-        """Decode nodes and edges to the columns in use; other events are unchanged.
+        """Decode events of nodes and edges into columns; return others unchanged.
 
         They make up most of a stream, and take a third less memory once decoded.
         """

@@ -1,4 +1,4 @@
-"""Reads the packets of a trace that heap graphs need, decompressed."""
+"""Reads, and decompresses, the packets of a trace that heap graphs need."""
 
 from __future__ import annotations
 

@@ -187,9 +187,9 @@ def _put_rest(
 def put_text(
     data: Bytes, at: int, end: int, content: Bytes, to: int
 ) -> tuple[Number, int]:
-    """Put a text as Latin-1, or else as UTF-16; its kind, and where it ends there.
+    """Write a text as Latin-1 or, failing that, UTF-16; return its kind and its end.
 
-    Of one of more than `_MOST_TEXT_BYTES`, the first characters and a digest.
+    A text of more than `_MOST_TEXT_BYTES` becomes its first characters and a digest.
     """
     start, begin, last = to, at, end
     if end - at > _MOST_TEXT_BYTES:

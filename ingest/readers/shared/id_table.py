@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from ingest.readers.shared.columns import Folding
 
 ABSENT, NULL, FOLDED = -1, -2, -3
-"""Instead of a row: no object has the id; it is null; its object is left out."""
+"""Stored in place of a row: the id is unknown, or null, or its object is left out."""
 
 _MIXED = 1 << 40
-"""Instead of the first row of a word: the rows of its ids are not consecutive."""
+"""Stored in place of the first row of a word whose rows are not consecutive."""
 
 _MOST_MIXED = 8
-"""Ids are hashed if more than one in so many is in such a word."""
+"""Ids are hashed if more than one in this many is in such a word."""
 
 _PAGES = 1 << 10
-"""The most pages, or one for each `_IDS_PER_PAGE` ids if that is more."""
+"""The maximum of pages; a larger table has a page for each `_IDS_PER_PAGE` ids."""
 
 _IDS_PER_PAGE = 8
 
