@@ -24,7 +24,7 @@ _NO_SUSPECTS = (
 _NONE_FOUND = "No leak suspects in the part of the heap that the dump has."
 
 _COUNTS = ("none", "one", "two", "three", "four", "five")
-_NOTABLE_GARBAGE = 0.1
+_NOTABLE_GARBAGE = 0.05
 _NOTABLE_METADATA = 0.05
 
 

@@ -114,6 +114,8 @@ class Runtime:
         missing: Which objects its dumps leave out, as the end of a sentence; empty if
             none are known.
         bounded: Globs of caches that drop entries when they are full.
+        limits: Caches whose bound is another object, by full name: what the bound is
+            called, and the fields that lead to it.
         extended_map: Full name of a map that programs extend to make such caches; empty
             if there is none. Its entries are of types nested in it.
         traceback_type: Full name of the type by which exceptions hold frames; empty if
@@ -122,6 +124,8 @@ class Runtime:
             the full name of its type, where that is not one of ``inside``.
         weak_entry: Full name of the entries of maps that hold their keys weakly; empty
             if such maps have no entries of their own.
+        worker: Full name of the type of an executor's workers, which refer to it and to
+            their threads; empty if there is none.
         finalizer_threads: Names of the threads that call finalizers.
         weak: Words for what refers to objects in its dumps without keeping them alive;
             empty if there is nothing of the kind.
@@ -188,6 +192,7 @@ class Runtime:
     platforms: tuple[Platform, ...] = ()
     missing: str = ""
     bounded: tuple[str, ...] = ()
+    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     extended_map: str = ""
     limited_keys: tuple[str, ...] = ()
     ended: Mapping[str, str] = field(default_factory=dict)
@@ -206,6 +211,7 @@ class Runtime:
     traceback_type: str = ""
     entries_fields: Mapping[str, str] = field(default_factory=dict)
     weak_entry: str = ""
+    worker: str = ""
     finalizer_threads: tuple[str, ...] = ()
     weak: str = "weak references or weak roots"
     has_finalizer_queue: bool = False

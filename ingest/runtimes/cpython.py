@@ -118,6 +118,13 @@ CPYTHON = Runtime(
         "event handlers": r"^method$",
         "cache": r"_lru_list_elem|_lru_cache",
     },
+    limits={
+        # Its parameters are told by a function, which has them in its closure.
+        "functools._lru_cache_wrapper": (
+            "maxsize", "__dict__", "cache_parameters", "__closure__", "[0]",
+            "cell_contents",
+        ),
+    },
     bounded=("cachetools.*Cache",),
     limited_keys=("type", "abc.ABCMeta", "module", "function"),
     numbers=((r" at 0x[0-9a-f]+", ""),),

@@ -22,7 +22,8 @@ JVM = Runtime(
         "java.util.zip.ZipFile$Source": "jdk.internal.loader.URLClassPath$JarLoader",
     },
     fixed=("java.util.ImmutableCollections$*", "com.google.common.collect.Immutable*",
-        "com.google.common.collect.Regular*"),
+        "com.google.common.collect.Regular*",
+        "java.util.concurrent.ArrayBlockingQueue"),
     # Arrays of numbers are values, so that a large buffer has a name.
     values=tuple(
         f"{name}[[]]"
@@ -74,6 +75,7 @@ JVM = Runtime(
     entries_fields={"elementData": "java.lang.Object[]"},
     weak_entry="java.util.WeakHashMap$Entry",
     mapped_prefix="jdk.internal.jimage.",
+    worker="java.util.concurrent.ThreadPoolExecutor$Worker",
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(

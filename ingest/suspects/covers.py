@@ -46,6 +46,7 @@ WIDE = 64
 """Objects that are looked at for one cover: what has more is shared by many."""
 
 MOST_LEVELS = 32
+_NEAR = 4
 _LONGEST_CHAIN = 8
 MAX_STEPS = 20_000
 
@@ -323,6 +324,31 @@ class Covers:
             for words, some in found.items()
         }
 
+    def variable_above(self, index: int) -> str | None:
+        """The nearest variable of a script of the program's that leads to an object.
+
+        Where nothing in the dump is of scripts, ``None``.
+        """
+        prefix, todo, seen = self._runtime.module_prefix, [index], {index}
+        if not prefix or self._graph.type_name(index).startswith(prefix):
+            return None
+        for _ in range(_NEAR):
+            self._referrers.find(todo)
+            edges = [edge for at in todo for edge in self._edges(at, at) or ()]
+            for edge in edges:
+                if edge.source != ROOT and self._is_variable(edge):
+                    return self.holder(edge)
+            todo = list({edge.source for edge in edges} - seen - {ROOT})[:WIDE]
+            seen.update(todo)
+        return None
+
+    def _is_variable(self, edge: Edge) -> bool:
+        """Whether it is a variable of a script of the program's."""
+        name, runtime = self._graph.type_name(edge.source), self._runtime
+        is_module = name.startswith(runtime.module_prefix)
+        is_module &= re.search(runtime.library_scripts, name) is None
+        return is_module and self.field(edge) is not None
+
     def places_of(self, edges: Sequence[Edge]) -> tuple[list[str], list[str]]:
         """What to name besides the first of some places, and of that what is weak."""
         _, *others = self._words_of(edges).items()
@@ -333,6 +359,9 @@ class Covers:
     def of_many(self, edges: Sequence[Edge]) -> bool:
         """Whether several objects have the first place, each its own."""
         words = self.holder(edges[0])
+        if self._places.part(edges[0].source) is not None:
+            found = self._places.objects_named(words)
+            return found is not None and len(found.objects) > 1
         sources = {edge.source for edge in edges if self.holder(edge) == words}
         return len(sources) > 1
 

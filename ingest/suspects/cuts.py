@@ -230,7 +230,8 @@ class Cuts(Covers):
         on_path.sort(key=lambda edge: 3 if edge is None else self._says_little(edge))
         cover = self._best_cover(target, kind)
         shown = cover or [edge for edge in on_path[:1] if edge is not None]
-        return edges if edges and (not shown or self.is_weak(shown[0])) else shown
+        says_less = not shown or self._rank(shown[0]) > 0
+        return edges if edges and says_less else shown
 
     def _by_address(
         self, target: int, kind: int, cover: list[Edge] | None

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.heap.graph import RefKind
+from ingest.heap.graph import RefKind, RootKind
 from ingest.heap.values import ValueKind
-from ingest.runtimes import named
+from ingest.runtimes import TypeClass, named
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
@@ -109,6 +111,8 @@ def evidence(
         )
     if kept := _by_exceptions(graph, holder):
         signs.append(kept)
+    if busy := _workers(graph, holder):
+        signs.append(busy)
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
     if pattern in _PATTERNS:
@@ -178,6 +182,34 @@ def unused_slots(graph: HeapGraph, members: NDArray[np.int32]) -> str:
     return f"Only {used:,} of its {slots:,} slots {verb} used."
 
 
+def _workers(graph: HeapGraph, holder: Holder) -> str:
+    """A sentence on where the workers of the executor are whose queue has them."""
+    runtime, stacks, owner = named(graph.runtime), graph.stacks, graph.root_owner
+    if stacks is None or owner is None or runtime.worker not in graph.type_names:
+        return ""
+    kind = graph.type_names.index(runtime.worker)
+    is_thread = graph.root_kind == RootKind.THREAD
+    threads = graph.root_object[is_thread].tolist()
+    of_thread = dict(zip(threads, owner[is_thread].tolist(), strict=True))
+    places: list[str] = []
+    for row in np.flatnonzero(graph.type_index == kind).tolist():
+        targets = set(graph.ref_target[slice(*graph.ref_start[row : row + 2])].tolist())
+        if targets.isdisjoint(holder.path):
+            continue
+        for at in (of_thread[one] for one in targets if one in of_thread):
+            frames = stacks.frames[stacks.start[at] : stacks.end[at]]
+            types = [frame.partition("(")[0].rpartition(".")[0] for frame in frames]
+            classes = runtime.type_classes(types)
+            own = np.flatnonzero(classes == TypeClass.PROGRAM)
+            places += [frames[own[0]]] if len(own) else []
+    if not places:
+        return ""
+    place = max(places, key=places.count)
+    count = places.count(place)
+    which = "one of its workers is" if count == 1 else f"{count:,} of its workers are"
+    return f"Its queue is not emptied while {which} in {place}."
+
+
 def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
     """A sentence if the type of the objects says that they are no longer used."""
     name = graph.type_name(int(members[0]))
@@ -239,16 +271,11 @@ def _bounded(graph: HeapGraph, holder: Holder) -> str:
             f"{graph.captions.of(name)} drops entries when it is full, so this may be "
             "its normal size."
         )
-    values = (
-        []
-        if graph.values is None
-        else graph.values.pick(np.array(holder.path[:-1], np.int32))
-    )
-    for name, value in zip(names, values, strict=False):
-        if limit := _LIMIT.fullmatch(value or ""):
+    for index, name in zip(holder.path[:-1], names, strict=True):
+        if limit := _limit(graph, index, runtime.limits.get(name)):
             return (
-                f"{graph.captions.of(name)} drops entries beyond its {limit[1]} of "
-                f"{int(limit[2]):,}, so this may be its normal size."
+                f"{graph.captions.of(name)} drops entries beyond its {limit[0]} of "
+                f"{int(limit[1]):,}, so this may be its normal size."
             )
     extended = runtime.extended_map
     above = ""
@@ -264,6 +291,31 @@ def _bounded(graph: HeapGraph, holder: Holder) -> str:
         if not name.endswith("[]"):
             above = name
     return ""
+
+
+def _limit(
+    graph: HeapGraph, index: int, fields: Sequence[str] | None
+) -> tuple[str, str] | None:
+    """The name and number of a cache's bound; ``None`` if it has none.
+
+    Args:
+        graph: The heap.
+        index: The cache, whose value tells both; or else
+        fields: those that lead from it to the number, after the name.
+    """
+    if graph.values is None:
+        return None
+    for field in fields[1:] if fields else ():
+        rows = range(*graph.ref_start[index : index + 2].tolist())
+        at = next((row for row in rows if graph.field_name(row) == field), -1)
+        if at < 0:
+            return None
+        index = int(graph.ref_target[at])
+    (value,) = graph.values.pick(np.array([index], np.int32))
+    if fields:
+        value = f"{fields[0]} {value}"
+    limit = _LIMIT.fullmatch(value or "")
+    return None if limit is None else (limit[1], limit[2])
 
 
 def _fixed(graph: HeapGraph, holder: Holder) -> str:

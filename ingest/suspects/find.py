@@ -20,7 +20,7 @@ from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind
-from ingest.runtimes import TypeClass
+from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.evidence import Evidence, evidence, finalizer, unused_slots
@@ -53,6 +53,7 @@ SMALLER_SHARE = 0.01
 _LEAST_OF_SMALLER, _FEW = 100, 5
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 200, 12
 _MAX_CONTENTS, _MAX_GARBAGE = 5, 3
+_LEAST_INSIDE = 0.2
 
 
 class Findings(NamedTuple):
@@ -387,7 +388,7 @@ class _Search:
             is_group=is_group,
             companions=self._companions(held),
             waits_for=finalizer(graph) if pile.waits else None,
-            has_many=cut.edges[0].source != ROOT and paths.cuts.of_many(cut.edges),
+            has_many=holder.index >= 0 and paths.cuts.of_many(cut.edges),
             is_sparse=bool(slots),
         )
         found = evidence(graph, metrics, holder, pile.members, words.pattern, slots)
@@ -405,8 +406,9 @@ class _Search:
         graph, metrics, pile = self._graph, self._metrics, held.pile
         own = int(metrics.retained_bytes[pile.members].sum())
         rows = np.flatnonzero(held.cut.lost)
-        if 2 * own >= held.cut.freed_bytes:
-            return self._inside(pile, rows, held.cut.freed_bytes)
+        inside = self._inside(pile, rows, held.cut.freed_bytes)
+        if 2 * own >= held.cut.freed_bytes or inside:
+            return inside
         kinds = graph.type_index[rows]
         classes = np.append(self._search.classes, np.uint8(TypeClass.METADATA))
         is_value = classes[kinds] <= TypeClass.LIBRARY
@@ -435,9 +437,17 @@ class _Search:
         kinds = graph.type_index[owner]
         of_type = kinds >= 0
         sizes = sum_by(kinds[of_type], graph.shallow_bytes[rows[of_type]], types)
+        least, has_shape = freed_bytes / 2, named(graph.runtime).has_shape
+        if has_shape(graph.type_names[pile.type_index]):
+            # Those that have a class tell what they are for.
+            has_class = [not has_shape(name) for name in graph.type_names]
+            many = count_by(graph.type_index[rows[of_type]], types)
+            tells = np.array(has_class) & is_own[:-1]
+            sizes[~tells | (2 * many < pile.object_count)] = 0
+            least = _LEAST_INSIDE * freed_bytes
         kind = int(np.argmax(sizes))
         is_of_program = bool(is_own[kind]) and kind != pile.type_index
-        if not is_of_program or 2 * int(sizes[kind]) < freed_bytes:
+        if not is_of_program or int(sizes[kind]) < least:
             return ""
         return self._counted(kind, graph.type_index[rows])
 

@@ -57,7 +57,8 @@ class Holder:
         reference: Its field; ``None`` if not recorded.
         words: It and its field in words.
         role: The same where it is one of many that differ in numbers alone.
-        root_words: The root in words.
+        root_words: The root in words; if it says little, what the program calls
+            something that leads to the holder.
         root_role: The same with all that differ from it in numbers alone.
         target: The object that the reference leads to.
         between: Objects from that one down to the member, without it.
@@ -133,6 +134,7 @@ class Paths:
         if edge.source != ROOT:
             path = shortest_path(self._metrics, edge.source)
             root = self.cuts.root_of(path[0])
+        above = self._named_above(edge, path)
         declaring = int(graph.root_type[root])
         is_object = edge.source != ROOT and not self.cuts.is_of_table(edge)
         if is_object:
@@ -152,7 +154,7 @@ class Paths:
             reference=reference,
             words=self.cuts.holder(edge),
             role=self.cuts.role(edge),
-            root_words=places.root(root),
+            root_words=above or places.root(root),
             root_role=places.roots(root),
             target=down[0],
             between=down[:-1],
@@ -164,6 +166,27 @@ class Paths:
             root_owner=places.owner(root),
             is_statics_table=bool(places.tables[root]),
         )
+
+    def _named_above(self, edge: Edge, path: Sequence[int]) -> str | None:
+        """A variable of a script, or a task of the program, that leads to a holder.
+
+        Args:
+            edge: The reference of the holder.
+            path: Objects from one that a root refers to down to the holder.
+        """
+        root = -1 if edge.source == ROOT else self.cuts.root_of(path[0])
+        if root < 0 or self._graph.root_kind[root] == RootKind.STATIC:
+            return None
+        if (variable := self.cuts.variable_above(edge.source)) is not None:
+            return variable
+        if self._graph.root_kind[root] != RootKind.LOCAL:
+            return None
+        weak = named(self._graph.runtime).weak_holders
+        for index in path[-2::-1]:
+            is_weak = self._graph.type_name(index) in weak
+            if not is_weak and self.places.part(index) is not None:
+                return self.places.holder(index, None)
+        return None
 
     def link(self, kind: int, rows: NDArray[np.int64]) -> tuple[int, ...]:
         """Objects from one of a list to its next one; empty if there are no two.
@@ -183,11 +206,13 @@ class Paths:
         return ()
 
     def link_words(self, link: Sequence[int]) -> str:
-        """The fields of a link, as ``method -> context -> before``."""
+        """The fields of a link, as ``method -> context -> before``; empty for none."""
+        fields = [self.field(above, below) for above, below in pairwise(link)]
+        if not any(fields):
+            return ""
         named_fields = [
-            self.field(above, below)
-            or self._graph.captions.of(self._graph.type_name(below))
-            for above, below in pairwise(link)
+            field or self._graph.captions.of(self._graph.type_name(below))
+            for field, below in zip(fields, link[1:], strict=True)
         ]
         return " -> ".join(map(printable, named_fields))
 

@@ -343,10 +343,15 @@ class PileSearch:
         if self.classes[kind] == TypeClass.CONTAINER:
             return pile.object_count
         rows = np.flatnonzero(lost & (kinds == kind))
-        if self.classes[kind] != TypeClass.LIBRARY:
+        if not self._is_text(kind):
             return len(rows)
         above = self.metrics.dominator[rows]
         return int(np.count_nonzero((above < 0) | (kinds[above] != kind)))
+
+    def _is_text(self, kind: int) -> bool:
+        """Whether a type is one of texts, some of which are made of others."""
+        is_of_library = self.classes[kind] == TypeClass.LIBRARY
+        return bool(is_of_library and "string" in self.graph.type_names[kind])
 
     def _are_functions_of_library(self, members: NDArray[np.int32]) -> bool:
         """Whether most objects are functions of the runtime's own scripts."""
@@ -544,11 +549,13 @@ class PileSearch:
         """
         if count - len(members) < SHORT_RUN:
             return False
-        if self.classes[self.graph.type_index[members[0]]] == TypeClass.LIBRARY:
-            return False  # as texts of which each is made of others
+        kind = self.graph.type_index[members[0]]
+        own = self.classes[kind]
+        if self._is_text(int(kind)):
+            return False  # of which each is made of others
         mark = marked(self.metrics, [members])
         kinds = self.graph.type_index[mark == 1]
-        others = np.count_nonzero(self.classes[kinds[kinds >= 0]] == TypeClass.PROGRAM)
+        others = np.count_nonzero(self.classes[kinds[kinds >= 0]] <= own)
         return bool(count >= RUN_SHARE * others)
 
     def _followed(

@@ -80,8 +80,12 @@ def _patterns(runtime: str) -> tuple[tuple[str, Callable[[str], object]], ...]:
     )
 
 
+_LONG_SHAPE = re.compile(r"(\{(?:[^,{}]+, ){3})[^{}]{20,}\}")
+
+
 def _end_of(text: str) -> str:
     """The end of a long name, which tells more than what is before it."""
+    text = _LONG_SHAPE.sub(r"\1…}", text)
     return text if len(text) <= 2 * _MAX_NAME else "…" + text[1 - 2 * _MAX_NAME :]
 
 
@@ -214,7 +218,7 @@ class Words:
             has_many = self.has_many or of_threads
             root = holder.root_role if has_many else holder.root_words
             is_shown = holder.index >= 0 and (of_threads or not self.is_group)
-            if is_shown and root != UNNAMED_ROOT:
+            if is_shown and not root.startswith(UNNAMED_ROOT):
                 text += f", from {_end_of(root)}"
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
         if self.meanwhile:

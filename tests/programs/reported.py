@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 import functools
 import gc
+import io
 import itertools
 import json
 import logging
@@ -23,6 +24,7 @@ import weakref
 from collections import OrderedDict, UserDict, defaultdict, deque
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
+from xml.etree import ElementTree
 
 
 def ready():
@@ -736,6 +738,26 @@ def priced(number):
 def wrapped_cache():
     for number in range(4000):
         priced(number)
+    ready()
+
+
+@functools.lru_cache(maxsize=50_000)
+def shipped(number):
+    return Invoice(number)
+
+
+def large_cache():
+    for number in range(4000):
+        shipped(number)
+    ready()
+
+
+def kept_feed():
+    feed = io.StringIO("<feed>" + "<item><price>1</price></item>" * 20_000 + "</feed>")
+    events = ElementTree.iterparse(feed, events=("start", "end"))
+    shop.feed = next(events)[1]
+    for _ in events:
+        pass
     ready()
 
 

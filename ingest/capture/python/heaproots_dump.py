@@ -1096,6 +1096,7 @@ class _Kind:
         )
         self.is_instance = bool(self.flags & _HEAP_TYPE)
         self.needs_names = self.is_instance or not self.told
+        self.lessons = 0 if self.has_locals else _EXEMPLARS
         self._sizes(writer)
 
     def _add(self, writer, name, get):
@@ -1175,8 +1176,26 @@ class _Kind:
         elif untold and len(found) < _MOST_INLINE:
             _try_names(t, untold, writer.names_around(t), found)
         self._add_values(found, exemplars)
+        self._add_names(writer, found)
+
+    def learn_more(self, writer, part):
+        """Find names that only few objects have, as the parent of what is alike.
+
+        Returns:
+            Whether there are new ones.
+        """
+        if not (_VALUES and self.flags & _MANAGED_DICT and self.lessons):
+            return False
+        self.lessons -= 1
+        known = dict.fromkeys(writer.texts_of(self.names))
+        found = dict(known)
+        _try_names(self.type, part[:_EXEMPLARS], _candidates(self.type), found)
+        self._add_names(writer, [name for name in found if name not in known])
+        return len(found) > len(known)
+
+    def _add_names(self, writer, found):
         for name in found:
-            at = _in_mro(t, name)
+            at = _in_mro(self.type, name)
             if at is _missing:
                 self._add(writer, name, None)
             elif _in_mro(type(at), "__get__") is _missing:
@@ -1379,6 +1398,9 @@ class _Writer:
             self._new_names.append(text)
             self._all_names.append(text)
         return number
+
+    def texts_of(self, numbers):
+        return [self._all_names[number] for number in numbers]
 
     def kind(self, t):
         found = self._by_type.get(id(t))
@@ -1879,6 +1901,13 @@ class _Writer:
                     named = [column[at] for column in ids]
                     named += map(id, elements[at]) if elements is not None else ()
                     same[at] = are_named(lists[at], named)
+        if kind.lessons and not all(same):
+            rare = [o for o, is_same in zip(bucket.part, same) if not is_same]
+            if kind.learn_more(self, rare):
+                bucket.names = list(kind.names)
+                bucket.columns = self._columns(kind, bucket.part)
+                self._write_mixed(bucket, first)
+                return
         for fits in (True, False):
             rows = [at for at, is_same in enumerate(same) if is_same == fits]
             if rows:

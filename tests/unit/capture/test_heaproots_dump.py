@@ -267,6 +267,34 @@ def test_slots_of_all_bases_have_names(tmp_path: Path) -> None:
     assert {"loop", "own"} <= set(truth.fields(further))
 
 
+_RARE = """
+import sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Metric:
+    def __init__(self, parent):
+        if parent is None:
+            self.children = {{}}
+        self.parent = parent
+TOP = Metric(None)
+for number in range(40):
+    TOP.children[object(), number] = Metric(TOP)
+heaproots_dump.dump({path!r}, "stop")
+"""
+
+
+def test_attributes_that_only_few_objects_of_a_class_have_are_named(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "rare.hrpy"
+    run(sys.executable, "-c", _RARE.format(writer=str(WRITER), path=str(path)))
+    truth = Truth(dump_of(path))
+
+    assert any(
+        "children" in truth.fields(at) for at in truth.of_type("__main__.Metric")
+    )
+
+
 _FROZEN = """
 import gc, sys
 sys.path.insert(0, {writer!r})

@@ -275,3 +275,31 @@ def test_values_of_a_weak_map_that_hold_its_keys_are_a_sign(tmp_path: Path) -> N
     assert found.signs == (
         "The values of the weak map refer to their own keys, so no entry ever goes.",
     )
+
+
+def test_where_the_workers_are_whose_queue_grows_is_told(tmp_path: Path) -> None:
+    dump = jdk()
+    pool = "java/util/concurrent/ThreadPoolExecutor"
+    dump.cls(pool, 0x2000, _OBJECT, {"workers": OBJECT, "queue": OBJECT})
+    dump.cls(f"{pool}$Worker", 0x2010, _OBJECT, {"pool": OBJECT, "thread": OBJECT})
+    dump.cls("java/lang/Thread", 0x2020, _OBJECT, {"name": OBJECT})
+    dump.cls("app/Order", 0x2030, _OBJECT, {"text": OBJECT})
+    dump.cls("app/Shop", 0x2040, _OBJECT, {}, {"pool": (OBJECT, 0x70000)})
+    orders = [0x10000 + 64 * i for i in range(_SESSIONS)]
+    for address in orders:
+        dump.obj(address, "app/Order")
+    dump.array(0x60000, "[Ljava/lang/Object;", orders)
+    dump.obj(0x80000, "java/lang/Thread")
+    dump.obj(0x81000, f"{pool}$Worker", pool=0x70000, thread=0x80000)
+    dump.array(0x61000, "[Ljava/lang/Object;", [0x81000])
+    dump.obj(0x70000, pool, queue=0x60000, workers=0x61000)
+    dump.root(8, 0x80000, 1, 1)
+    dump.frame(1, "java/lang/Thread", "sleep", 9)
+    dump.frame(2, "app/Order", "ship", 3)
+    dump.trace(1, 1, [1, 2])
+
+    found = suspect_of(dump, tmp_path)
+
+    assert "by static field Shop.pool" in found.sentence
+    (sign,) = found.signs
+    assert sign.endswith(" one of its workers is in app.Order.ship(Order.java:3).")

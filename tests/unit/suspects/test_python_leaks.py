@@ -71,7 +71,7 @@ def test_a_program_after_a_report_is_told_as_it_is(kind: str, tmp_path: Path) ->
         graph = read(source, DEFAULTS, silent)
     first, *_ = find_suspects(graph, analyse(graph)).suspects
 
-    text = " ".join((first.sentence, *first.signs, *first.path))
+    text = " ".join((first.sentence, *first.signs, *first.doubts, *first.path))
     assert all(re.search(words, text) for words in WORDS[kind]["says"]), text
 
 

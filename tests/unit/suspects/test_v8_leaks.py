@@ -201,3 +201,38 @@ def test_what_has_the_objects_without_a_class_is_named(tmp_path: Path) -> None:
 
     assert suspect.sentence.startswith(f"{_MANY} ServerResponse (")
     assert "by Shop.state" in suspect.sentence
+
+
+def test_the_variable_that_leads_to_a_librarys_field_is_named(tmp_path: Path) -> None:
+    heap = program()
+    held = holding(heap, "Array", orders(heap))
+    events = heap.node("object", "Events", 40, [("property", "tick", held)])
+    hub = heap.node("object", "Emitter", 40, [("property", "_events", events)])
+    scope = heap.node("object", "system / Context", 40, [("context", "hub", hub)])
+    native = heap.node("object", "system / NativeContext", 40)
+    heap.edge(scope, "internal", "previous", native)
+    opened = closure(heap, "open", "/srv/shop.js")
+    heap.edge(opened, "internal", "context", scope)
+    heap.edge(1, "property", "open", opened)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert "by Events.tick, from module-level hub of srv/shop.js." in suspect.sentence
+
+
+def test_objects_of_a_class_in_those_without_one_are_named(tmp_path: Path) -> None:
+    heap = program()
+    jobs = []
+    for order in orders(heap):
+        rest = heap.node("array", "", 400)
+        jobs.append(heap.node("object", "{run, a, b, c, and, many, more, fields}", 40, [
+            ("property", "run", order), ("internal", "rest", rest),
+        ]))  # fmt: skip
+    queue = heap.node("object", "Queue", 40, [
+        ("property", "jobs", holding(heap, "Array", jobs)),
+    ])  # fmt: skip
+    heap.edge(1, "property", "queue", queue)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert f" with {_MANY} Order are held in a list by Queue.jobs" in suspect.sentence
