@@ -95,7 +95,7 @@ bench-large: $(VENV)/.tools ## measure 10 million; ARGS="--objects 50000000" for
 bench-limits: $(VENV)/.tools ## the limits beside peers, each at its sizes, in one table; ARGS="--largest"
 	@$(BIN)/python -m tests.bench --limits $(ARGS)
 
-bench-queries: $(VENV)/.tools ## time every query on a million objects: the limit is a second
+bench-queries: $(VENV)/.tools ## time every query in both engines on a million objects, and count their equal rows
 	@$(BIN)/python -m tests.bench --queries $(ARGS)
 
 bench-answers: $(VENV)/.tools ## suspects of heaps with known leaks, real programs, and 60 ordinary ones

@@ -33,11 +33,11 @@ def start_server() -> None:
 
 def queries(objects: int) -> None:
     """Every query, on a heap with what makes them slow."""
-    dump = tables.query_heap(HOME, objects)
+    dump, same = tables.query_heap(HOME, objects), tables.same_rows(HOME)
     start_server()
     try:
         run(*INGEST, "load", str(dump), "--name", tables.NAME, "--via", "bulk")
-        tables.queries(limits_for(objects))
+        tables.queries(limits_for(objects), same)
     finally:
         run(*INGEST, "server", "stop")
     summary()
@@ -132,7 +132,7 @@ def main() -> None:
             tables.loads(HOME, sizes, dump, limits)
             if not chosen.no_peers and objects <= SIZES[1]:  # they take too long
                 tables.other_loads(dump, HOME)
-            tables.queries(limits)
+            tables.queries(limits, {})
         finally:
             run(*INGEST, "server", "stop")
     summary()

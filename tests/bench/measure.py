@@ -138,6 +138,7 @@ def row(
     limit: float | None = None,
     peer: tuple[str, float] | None = None,
     rate: tuple[float, str] | None = None,
+    note: str = "",
 ) -> None:
     """One line: the value, its rate, and its ratio to the limit or to the peer.
 
@@ -153,7 +154,7 @@ def row(
             text += "  OVER"
     if peer is not None:
         text += f"  {peer[0]:<26}{peer[1]:>9.1f}{peer[1] / value:>6.2f}x"
-    print(text.rstrip(), flush=True)
+    print(f"{text}  {note}".rstrip(), flush=True)
 
 
 def compared(

@@ -7,6 +7,7 @@ import shutil
 import sys
 from statistics import median
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 from tests.bench.measure import (
     INGEST,
@@ -298,8 +299,30 @@ def query_heap(home: Path, objects: int) -> Path:
     return path
 
 
-def queries(limits: Limits) -> None:
-    """Every query of the library, from tables beside the graph; the slowest five."""
+def same_rows(home: Path) -> dict[str, tuple[int, int]]:
+    """Of each query, how many heaps and rows the test of both engines compared."""
+    found = home / "same-rows.xml"
+    run(
+        "env", "INGEST_TESTS=both", sys.executable, "-m", "pytest", "-q",
+        "tests/cypher/test_reports.py", "-k", "both_engines", f"--junitxml={found}",
+    )  # fmt: skip
+    counts = {}
+    for case in ElementTree.parse(found).iter("testcase"):
+        known = {
+            one.get("name"): int(one.get("value", 0)) for one in case.iter("property")
+        }
+        name = str(case.get("name")).partition("[")[2].rstrip("]")
+        counts[name] = known["heaps"], known["rows"]
+    return counts
+
+
+def queries(limits: Limits, same: dict[str, tuple[int, int]]) -> None:
+    """Every query of the library, from tables beside the graph; the slowest five.
+
+    Args:
+        limits: Of this size of the heap.
+        same: See `same_rows`.
+    """
     head("every query of the library, second run, from tables beside the graph")
     output = run(sys.executable, "-m", "tests.bench.queries", NAME).output
     found = []
@@ -310,14 +333,19 @@ def queries(limits: Limits) -> None:
         limit = limits.first_s if first else limits.query_s
         where = " (graph)" if tables_s is None else ""
         beside = None if tables_s is None else ("the graph", graph_s)
+        heaps, rows = same.get(name, (0, 0))
+        equal = f"equal: {rows:,} rows of {heaps} heaps" if heaps else ""
         row(
             name + where + (" *" if first else ""),
             seconds,
             "s",
             limit=limit,
             peer=beside,
+            note=equal,
         )
     print("  * what reports show first")
+    rows = sum(rows for _, rows in same.values())
+    print(f"  equal in both engines: {rows:,} rows of {len(same)} queries")
     print("\nthe slowest five, and what they were asked about")
     for seconds, name, about in sorted(found, reverse=True)[:5]:
         print(f"  {name:<38}{seconds:>10.2f} s     {about}".rstrip())

@@ -1,7 +1,7 @@
 """A heap in plain Python, and what its graph means by definition.
 
 Slow and readable on purpose: dominance is deletion, paths are enumerated. What
-the queries must answer is in `tests.cypher.answers`, which asks this model.
+queries about paths must answer is in `tests.cypher.path_answers`, which asks it.
 """
 
 from __future__ import annotations
