@@ -10,6 +10,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.arrays.compiled import AHEAD, fetch, kernel
+from ingest.runtimes import named
 from ingest.system.memory import in_ranges, ranges
 
 if TYPE_CHECKING:
@@ -246,6 +247,78 @@ def type_references(
         (keys & 0xFFFFFFFF).astype(np.int32),
         counts[order],
     )
+
+
+_MOST_ANCESTORS = 64
+"""The most classes that describe no type are looked through in a row."""
+
+
+def supertypes(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Pairs of a type and one that it extends, as class objects refer to each other.
+
+    A class that describes no type of the heap, as one without instances does in some
+    formats, is looked through.
+
+    Returns:
+        int32 (S,) types and int32 (S,) types that these extend, sorted by both; none
+        if the dump does not tell.
+    """
+    steps = named(graph.runtime).supertypes
+    none = np.empty(0, np.int32)
+    if graph.type_object is None or graph.ref_field is None or not steps:
+        return none, none
+    known = np.flatnonzero(graph.type_object >= 0)
+    known = known[np.argsort(graph.type_object[known], kind="stable")]
+    described = graph.type_object[known].astype(np.int64)
+    types, rows = known, described
+    found = [np.empty((0, 2), np.int64)]
+    for _ in range(_MOST_ANCESTORS):
+        for field in steps:
+            types, rows = _followed(graph, types, rows, field)
+        if not len(rows):
+            break
+        types, rows = np.unique([types, rows], axis=1)
+        first = np.searchsorted(described, rows)
+        counts = np.searchsorted(described, rows, "right") - first
+        above = known[rows_in(first, counts)]
+        found.append(np.column_stack([np.repeat(types, counts), above]))
+        types, rows = types[counts == 0], rows[counts == 0]
+    pairs = np.unique(np.concatenate(found), axis=0)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]].astype(np.int32)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def subtypes_of(graph: HeapGraph, name: str) -> Longs:
+    """int64: rows of the types that extend one of that name, directly or not."""
+    types, above = supertypes(graph)
+    found = np.array([name == one for one in graph.type_names], np.bool_)
+    for _ in range(_MOST_ANCESTORS):
+        below = types[found[above]]
+        if found[below].all():
+            break
+        found[below] = True
+    return np.flatnonzero(found)
+
+
+def rows_in(first: Longs, counts: Longs) -> Longs:
+    """The numbers of several ranges, one range after the other."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(first - before, counts) + np.arange(counts.sum())
+
+
+def _followed(
+    graph: HeapGraph, types: Longs, rows: Longs, field: str
+) -> tuple[Longs, Longs]:
+    """The types again, and where a field of these rows leads; ``[]`` for elements."""
+    assert graph.ref_field is not None
+    first = graph.ref_start[rows].astype(np.int64)
+    counts = graph.ref_start[rows + 1] - first
+    at = rows_in(first, counts)
+    names = [row for row, name in enumerate(graph.field_names) if name == field]
+    fields = graph.ref_field[at]
+    chosen = fields < 0 if field == "[]" else np.isin(fields, names)
+    above = graph.ref_target[at[chosen]].astype(np.int64)
+    return np.repeat(types, counts)[chosen], above
 
 
 SINGLE_TYPE_CLASSES = 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,12 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.types import count_by, sum_by
 from ingest.answers.frames import of_rows, shares_of, shown
 from ingest.answers.view import whole
+from ingest.tables.field_values import PREFIX, property_name
+from ingest.tables.object_tables import FIELD_VALUES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ingest.answers.frames import HeapView, Values
@@ -30,6 +35,25 @@ def type_totals(heap: HeapView, values: Values) -> pl.DataFrame:
     share = shares_of(found["retained_bytes"], found["reachable_bytes"])
     found = found.with_columns(share=share).filter(pl.col("name") == values["type"])
     return shown(found, values, "-retained_bytes", "row")
+
+
+def subtypes(heap: HeapView, values: Values) -> pl.DataFrame:
+    pairs = whole(heap, "supertypes", ["type", "supertype"])
+    below, above = dict[int, list[int]](), dict[int, list[str]]()
+    for kind, base in pairs.select("type", "supertype").iter_rows():
+        below.setdefault(base, []).append(kind)
+        above.setdefault(kind, []).append(heap.type_names[base])
+    level = heap.types_named(values["type"])
+    level = [kind for kind in level if kind in below or kind in above]
+    found = set(level)
+    while level:
+        level = [kind for base in level for kind in below.get(base, ())
+                 if kind not in found]  # fmt: skip
+        found |= {*level}
+    types = whole(heap, "types", _OF_TYPES).filter(pl.col("row").is_in(found))
+    rows = shown(types.rename({"name": "type"}), values, "-retained_bytes", "row")
+    names = [sorted(above.get(kind, ())) for kind in rows["row"]]
+    return rows.with_columns(extends=pl.Series(names, dtype=pl.List(pl.String)))
 
 
 def instances_by_root_path(heap: HeapView, values: Values) -> list[Row]:
@@ -185,3 +209,57 @@ def _full(heap: HeapView, row: int) -> str | None:
 def objects_of_type(heap: HeapView, values: Values) -> pl.DataFrame:
     rows = _by_retained(heap, heap.instances(values["type"]))
     return of_rows(rows[: values["limit"]])
+
+
+def objects_by_value(heap: HeapView, values: Values) -> list[Row]:
+    rows = heap.instances(values["type"])
+    chosen = {row: one for row, one in _values_of(heap, rows, values["field"])
+              if _is_asked(one, values)}  # fmt: skip
+    found = _by_retained(heap, np.array(sorted(chosen), np.int64))[: values["limit"]]
+    columns = (
+        "domain", "address", "shallow_bytes", "retained_bytes", "root_distance",
+    )  # fmt: skip
+    frame = heap.completed(of_rows(found), columns)
+    return [
+        row | {"value": one if _is_finite(one := chosen[row["row"]]) else None}
+        for row in frame.iter_rows(named=True)
+    ]
+
+
+def _values_of(
+    heap: HeapView, rows: NDArray[np.int64], field: str
+) -> Iterator[tuple[int, object]]:
+    """Objects and the values of a field, by the rest of the property's name."""
+    table = heap.tables.lazy(FIELD_VALUES.name)
+    names = table.select(pl.col("field").unique()).collect()["field"].to_list()
+    names = [name for name in names if property_name(name) == PREFIX + field]
+    wanted = pl.col("field").is_in(names) & pl.col("object").is_in(rows.tolist())
+    for row, *found in table.filter(wanted).drop("field").collect().iter_rows():
+        yield row, next(one for one in found if one is not None)
+
+
+def _is_finite(value: object) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def _is_asked(value: object, values: Values) -> bool:
+    """Whether a value is the one that is asked for, and in the range."""
+    low, high, wanted = (values[name] for name in ("min", "max", "value"))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (low, high) != (None, None):
+        if not is_number:
+            return False
+        assert isinstance(value, int | float)
+        if low is not None and not value >= float(low):
+            return False
+        if high is not None and not value <= float(high):
+            return False
+    if wanted is None:
+        return True
+    text = str(wanted)
+    if isinstance(value, float):
+        return bool(_FLOAT.fullmatch(text)) and value == float(text)
+    return text == (str(value).lower() if isinstance(value, bool) else str(value))

@@ -36,6 +36,8 @@ class ReadingOptions(TypedDict, total=False):
         source_map: Source map of a bundled or minified JavaScript program, or a folder
             of them.
         runtime: Runtime of the program; by default it is recognised.
+        values: Patterns of types whose objects keep the numbers, truth values and enum
+            constants in their fields.
         redact: Remove values, and names of threads, processes and files.
         hash_types: With ``redact``: patterns of types whose names are hashed.
         max_memory: Bytes that the process may occupy, or a size such as ``12GiB``; 0
@@ -56,6 +58,7 @@ class ReadingOptions(TypedDict, total=False):
     mapping: str | None
     source_map: str | None
     runtime: str | None
+    values: Sequence[str]
     redact: bool
     hash_types: Sequence[str]
     max_memory: int | str | None
@@ -98,6 +101,8 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
     hashed = tuple(given.get("hash_types") or ())
     if hashed and not given.get("redact"):
         raise BadParameter("--hash-types needs --redact (hash_types, redact=True)")
+    if given.get("values") and given.get("redact"):
+        raise BadParameter("--values keeps what --redact removes: give one of them")
     redaction = Redaction(hashed, settings().salt) if given.get("redact") else None
     return ReadOptions(
         strict=given.get("strict", False),
@@ -114,6 +119,7 @@ def read_options(given: ReadingOptions, own: Sequence[str] = ()) -> ReadOptions:
         source_map=given.get("source_map"),
         builds=builds(),
         runtime=runtime,
+        values=tuple(given.get("values") or ()),
         redaction=redaction,
         max_memory_bytes=memory_limit(given.get("max_memory")),
         spill=given.get("spill", NEVER),

@@ -247,6 +247,17 @@ Own = Annotated[
         rich_help_panel=OptionPanel.SUSPECTS,
     ),
 ]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--values",
+        metavar="PATTERN",
+        help="Types whose objects keep what their fields hold: numbers, booleans, enum "
+        "constants, such as 'Shop*.Task'. In the graph they are properties named "
+        "field_NAME. May be repeated.",
+        rich_help_panel=OptionPanel.READING,
+    ),
+]
 Redact = Annotated[
     bool,
     typer.Option(
@@ -363,6 +374,7 @@ class Reading:
     mapping: Mapping = None
     source_map: SourceMapPath = None
     runtime: Runtime = None
+    values: Values = None
     redact: Redact = False
     hash_types: HashTypes = None
     max_memory: MaxMemory = None
@@ -387,6 +399,7 @@ class Reading:
             mapping=self.mapping,
             source_map=self.source_map,
             runtime=self.runtime,
+            values=self.values or (),
             redact=self.redact,
             hash_types=self.hash_types or (),
             max_memory=self.max_memory,

@@ -43,6 +43,7 @@ from ingest.database.indexes import (
 from ingest.errors import StoreError
 from ingest.progress import silent
 from ingest.system import interrupts
+from ingest.tables.field_values import properties_of
 from ingest.tables.mapping import (
     END,
     START,
@@ -50,6 +51,7 @@ from ingest.tables.mapping import (
     relationships,
     rows_by_size,
 )
+from ingest.tables.object_tables import FIELD_VALUES
 from ingest.tables.schema import LABELS, RELATIONSHIPS, label
 
 if TYPE_CHECKING:
@@ -170,6 +172,7 @@ class _Graph:
                 count = self._tables.rows(entry.table.name)
                 self._ids[entry.name] = self._create_all(entry, 0, count)
         self._create_objects(cast("int", properties["object_count"]))
+        self._keep_field_values()
         self._relate()
         self._label(cast("int", properties["reachable_bytes"]))
 
@@ -180,6 +183,23 @@ class _Graph:
                 f"CYPHER 5 MATCH (o) WHERE id(o) IN $ids SET o:{name}",
                 {"ids": self._ids["Object"][rows].tolist()},
             )
+
+    def _keep_field_values(self) -> None:
+        """Give objects the values of their fields; names are data, not Cypher."""
+        rows = self._tables.rows(FIELD_VALUES.name)
+        for begin in range(0, rows, BATCH_ROWS):
+            end = min(begin + BATCH_ROWS, rows)
+            found = properties_of(self._tables.part(FIELD_VALUES.name, begin, end))
+            self._database.write(
+                "CYPHER 5 UNWIND range(0, $last) AS i "
+                "MATCH (o) WHERE id(o) = $ids[i] SET o += $values[i]",
+                {
+                    "last": len(found) - 1,
+                    "ids": self._ids["Object"][[*found]].tolist(),
+                    "values": [*found.values()],
+                },
+            )
+            self._beat()
 
     def _given(self, entry: Label | Relationship) -> list[Column]:
         """The properties of an entry that this heap has."""

@@ -40,6 +40,7 @@ from ingest.server.embedded import target_of
 from ingest.system import interrupts
 from ingest.system.files import file_lock, remove_aside
 from ingest.system.memory import beside
+from ingest.tables.field_values import PREFIX
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.mapping import Counts, entity_estimate
@@ -248,7 +249,8 @@ def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | Non
     of_fleets = (*FLEET_LABELS, *FLEET_RELATIONSHIPS)
     known |= {column.name for entry in of_fleets for column in entry.properties}
     _, rows = database.read("CALL db.propertyKeys()", {})
-    if others := sorted({str(row[0]) for row in rows} - known):
+    names = {str(row[0]) for row in rows if not str(row[0]).startswith(PREFIX)}
+    if others := sorted(names - known):
         return f"somebody has added properties ({', '.join(others[:3])})"
     return None
 

@@ -89,6 +89,17 @@ NEEDS: dict[str, Need] = {
         _type("t.value_kind IN ['integer', 'double', 'boolean']"),
         "this dump has no numbers that are objects",
     ),
+    "supertypes": Need(
+        "(t:Type)-[:EXTENDS]->() WHERE t.dump = d.number",
+        "this dump does not record what its types extend",
+    ),
+    "values": Need(
+        "(d) WHERE d.field_value_count > 0",
+        "this dump was loaded without values of fields",
+        lambda dump: (
+            f": {command('load', _file(dump), '--replace', '--values', 'TYPE')}"
+        ),
+    ),
     "loaders": Need(
         _type("t.loader_address IS NOT NULL"), "this dump names no class loaders"
     ),

@@ -198,6 +198,7 @@ class Opener:
             "--layout": options.layout is not None,
             "--mapping": options.mapping is not None,
             "--source-map": options.source_map is not None,
+            "--values": bool(options.values),
             "--fold none": options.fold is Fold.NONE,
         }
         for option, is_given in asked.items():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.heap.history import History
-    from ingest.heap.values import ExternalMemory, ObjectValues
+    from ingest.heap.values import ExternalMemory, FieldValues, ObjectValues
 
 
 NO_TYPE = -1
@@ -283,6 +283,8 @@ class HeapGraph:
         space: int8 (N + M,). Part of the heap by use: a row of ``spaces``, or -1.
         spaces: Names of these parts.
         values: Texts, numbers and names stored in objects.
+        field_values: Numbers in fields of objects of the types for which they were
+            asked; ``None`` if they were not.
         length: int64 (N + M,). Elements of a list or map, UTF-16 code units of a
             string; -1 for objects without a length.
         external: Memory outside the heap.
@@ -342,6 +344,7 @@ class HeapGraph:
     space: NDArray[np.int8] | None = None
     spaces: tuple[str, ...] = ()
     values: ObjectValues | None = None
+    field_values: FieldValues | None = None
     length: NDArray[np.int64] | None = None
     external: ExternalMemory | None = None
     identity_hash: NDArray[np.int64] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.arrays.spill import NEVER
@@ -109,6 +110,7 @@ class ReadOptions:
         spill: Folder for columns beyond that limit; ``auto`` for the folder of
             temporary files if its disk has room, ``none`` to refuse such a dump.
         any_expansion: Read compressed files however large their content is.
+        values: Globs of types whose objects keep the numbers in their fields.
         runtime: Name of the runtime whose heap it is, one of `ingest.runtimes.NAMES`;
             ``None`` to let the reader decide.
     """
@@ -127,7 +129,12 @@ class ReadOptions:
     max_memory_bytes: int | None = None
     spill: str = NEVER
     any_expansion: bool = False
+    values: tuple[str, ...] = ()
     runtime: str | None = None
+
+    def keeps_values(self, type_name: str) -> bool:
+        """Whether the numbers in fields of a type's objects are asked for."""
+        return any(fnmatchcase(type_name, glob) for glob in self.values)
 
     def of_dump(self, path: str) -> ReadOptions:
         """The options for one file, with the names of its build if none are given."""
@@ -170,6 +177,7 @@ class ReadOptions:
             "--source-map": self.source_map,
             "--own": own or None,
             "--runtime": self.runtime,
+            "--values": " ".join(self.values) or None,
             "--strength": None
             if self.strength is StrengthPolicy.STRONGEST
             else str(self.strength),

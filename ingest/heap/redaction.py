@@ -53,7 +53,9 @@ def of_redacted_file(graph: HeapGraph) -> HeapGraph:
         rows = np.full(len(graph.object_id), -1, np.int32)
         rows[values.object_index[is_told]] = values.object_index[is_told]
         values = values.renumbered(rows)
-    return replace(graph, owners=owners, values=values, is_redacted=True)
+    return replace(
+        graph, owners=owners, values=values, field_values=None, is_redacted=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class Redaction:
                 for i, domain in enumerate(graph.domains)
             ),
             values=self._values(graph.values, hashed),
+            field_values=None,
             external=external,
             history=self._history(graph.history, hashed),
             part=None if graph.part is None else self.part(graph.part, file_sha256),

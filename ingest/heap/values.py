@@ -120,6 +120,30 @@ class ObjectValues:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FieldValues:
+    """Numbers, truth values and names of enum constants in fields of some objects.
+
+    An object has at most one value of a name.
+
+    Attributes:
+        object_index: int32 (F,). The objects, ascending.
+        field: int32 (F,). Row of ``names``.
+        kind: uint8 (F,). `ValueKind` values, but for the encodings of texts.
+        bits: int64 (F,). The integer, the bits of the float64, 0 or 1, or the row of
+            ``texts`` of a name.
+        names: Names of the fields.
+        texts: Names of constants, and characters.
+    """
+
+    object_index: NDArray[np.int32]
+    field: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    bits: NDArray[np.int64]
+    names: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
 _READ: dict[int, Callable[[bytes], str]] = {
     ValueKind.LATIN1: lambda data: data.decode("latin-1"),
     ValueKind.UTF16: lambda data: data.decode("utf-16-le", "replace"),

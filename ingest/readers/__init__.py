@@ -149,6 +149,10 @@ def _as_asked(graph: HeapGraph, options: ReadOptions, sha256: str) -> HeapGraph:
         graph = of_redacted_file(graph)
     if options.runtime not in (None, graph.runtime):
         graph = replace(graph, runtime=options.runtime)
+    if options.values:
+        from ingest.readers.field_values import with_field_values
+
+        graph = with_field_values(graph, options)
     return options.redacted(graph, sha256)
 
 
@@ -183,6 +187,12 @@ def _prepared(source: Source, options: ReadOptions) -> Reader:
         raise DumpError(
             f"a dump of format {of_file.name} has no scripts with source maps; leave "
             "out --source-map",
+            path=source.name,
+        )
+    if options.values and "values" not in of_file.options:
+        raise DumpError(
+            f"a dump of format {of_file.name} has no values of fields; leave out "
+            "--values",
             path=source.name,
         )
     if options.any_expansion:

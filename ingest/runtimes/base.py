@@ -127,6 +127,11 @@ class Runtime:
         worker: Full name of the type of an executor's workers, which refer to it and to
             their threads; empty if there is none.
         finalizer_threads: Names of the threads that call finalizers.
+        supertypes: Fields that lead, one after the other, from a class object to the
+            class objects that it extends, with ``[]`` for the elements of a tuple;
+            empty if its dumps do not tell.
+        enums: Full name of the type that types of constants extend, and the field of a
+            constant with its name; ``None`` if there is none, or dumps do not tell.
         weak: Words for what refers to objects in its dumps without keeping them alive;
             empty if there is nothing of the kind.
         has_finalizer_queue: Whether objects that wait for their finalizers have roots.
@@ -213,6 +218,8 @@ class Runtime:
     weak_entry: str = ""
     worker: str = ""
     finalizer_threads: tuple[str, ...] = ()
+    supertypes: tuple[str, ...] = ()
+    enums: tuple[str, str] | None = None
     weak: str = "weak references or weak roots"
     has_finalizer_queue: bool = False
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None

@@ -7,6 +7,8 @@ from ingest.runtimes.base import Platform, Runtime
 JVM = Runtime(
     name="jvm",
     program="a Java program",
+    supertypes=("<super>",),
+    enums=("java.lang.Enum", "name"),
     weak="soft, weak or phantom references",
     has_finalizer_queue=True,
     metadata=(

@@ -22,6 +22,7 @@ RUBY = Runtime(
     name="ruby",
     program="a Ruby program",
     weak="",
+    supertypes=("<superclass>",),
     unique_hashes=True,
     metadata=(
         "Class", "Module", "Refinement", "(imemo *)", "(iclass)", "(node)",

@@ -17,7 +17,7 @@ from ingest.analysis import fingerprints
 from ingest.analysis.distances import NOT_REACHED, ROOT, UNREACHABLE, holds
 from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, TREES, merged_tree
 from ingest.analysis.metrics import most_connected
-from ingest.analysis.types import largest_first
+from ingest.analysis.types import largest_first, supertypes
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
 from ingest.runtimes import named as runtime_named
@@ -235,6 +235,38 @@ class HeapColumns:
         at = holders[first:last] - rows.start
         return scattered(at, values[first:last], rows.stop - rows.start)
 
+    @property
+    def valued_objects(self) -> NDArray[np.int32] | None:
+        """int32: objects of the values in fields."""
+        found = self.graph.field_values
+        return None if found is None else found.object_index
+
+    @property
+    def valued_fields(self) -> Slices | None:
+        """Names of these fields."""
+        if (found := self.graph.field_values) is None:
+            return None
+        return lambda rows: texts_of(found.field[rows], found.names)
+
+    def field_values(self, name: str) -> Slices | None:
+        """Values in fields, null where they are not of a kind, by its name."""
+        kind = ValueKind[name.upper()]
+        if (known := self.graph.field_values) is None:
+            return None
+
+        def part(rows: slice) -> pl.Series:
+            bits, is_kind = known.bits[rows], known.kind[rows] == kind
+            if kind is ValueKind.NAME:
+                at = np.where(is_kind, bits, -1).astype(np.int32)
+                return texts_of(at, known.texts)
+            is_float = kind is ValueKind.DOUBLE
+            found = pl.Series(bits.view(np.float64) if is_float else bits)
+            if kind is ValueKind.BOOLEAN:
+                found = found != 0
+            return pl.select(pl.when(pl.Series(is_kind)).then(found)).to_series()
+
+        return part
+
     # ------------------------------------------------------------ types
 
     @cached_property
@@ -284,6 +316,11 @@ class HeapColumns:
             kinds[of[::-1]] = graph.values.kind[::-1]
         labels = pl.Series([*(kind.label for kind in ValueKind), None])
         return labels.gather(from_end(kinds, len(labels)))
+
+    @cached_property
+    def supertypes(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Types, and types that these extend."""
+        return supertypes(self.graph)
 
     def type_addresses(self, name: str) -> pl.Series | None:
         """Addresses of objects by type, from a column of the graph."""

@@ -111,6 +111,10 @@ DUMP_PROPERTIES = (
         lambda heap: heap.heap_estimates.get("estimated_count"), absent=None),
     Column("estimated_bytes", INT64, "estimated shallow size of those",
         lambda heap: heap.heap_estimates.get("estimated_bytes"), absent=None),
+    Column("field_value_count", INT64,
+        "values of fields that were kept; absent if `--values` did not ask for any",
+        lambda heap: None if (known := heap.graph.field_values) is None
+        else len(known.bits), absent=None),
     Column("folded_count", INT64, "internal objects of the runtime that are left out",
         lambda heap: heap.graph.folded.object_count),
     Column("folded_bytes", INT64, "shallow size of those",

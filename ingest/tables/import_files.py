@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import polars as pl
 
 from ingest.progress import silent
+from ingest.tables.column import FLOAT
+from ingest.tables.field_values import grouped
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.mapping import (
     END,
@@ -26,6 +28,7 @@ from ingest.tables.mapping import (
     row_column,
     rows_by_size,
 )
+from ingest.tables.object_tables import FIELD_VALUES
 from ingest.tables.parquet import LIST_SEPARATOR, write_csv
 from ingest.tables.processes import (
     Moment,
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.progress import Progress
-    from ingest.tables.column import Column, Label, Link, Relationship, Table
+    from ingest.tables.column import Column, DType, Label, Link, Relationship, Table
     from ingest.tables.fleet_graph import FleetFrames
     from ingest.tables.mapping import Tables
 
@@ -161,9 +164,10 @@ class _FolderWriter:
         absent = self._absent(entry.table)
         given = [column for column in entry.properties if column.name not in absent]
         header = [":ID", *map(_typed, given)]
-        is_sized = entry.name == "Object"
-        if is_sized:
-            header.append(":LABEL")
+        argument = f"--nodes={entry.name}"
+        if entry.name == "Object":
+            self._add_objects(argument, entry, [*header, ":LABEL"], absent)
+            return
 
         def part(at: int) -> pl.LazyFrame:
             dump, first = self._dumps[at], self._first_ids[at][entry.name]
@@ -171,12 +175,42 @@ class _FolderWriter:
                 return _dump_row(first, dump.properties, entry)
             row = pl.col(row_column(entry)).cast(pl.Int64)
             return dump.tables.lazy(entry.table.name).select(
-                (row + first).alias(":ID"),
-                *node_columns(entry, dump.number, absent),
-                *([_more_labels(row, dump)] if is_sized else []),
+                (row + first).alias(":ID"), *node_columns(entry, dump.number, absent)
             )
 
-        self._add(f"--nodes={entry.name}", entry.name, header, part)
+        self._add(argument, entry.name, header, part)
+
+    def _add_objects(
+        self, argument: str, entry: Label, header: list[str], absent: frozenset[str]
+    ) -> None:
+        """Write the objects; those with values of fields have files of their own."""
+        table = entry.table
+        assert table is not None
+
+        def part(at: int) -> pl.LazyFrame:
+            dump, first = self._dumps[at], self._first_ids[at][entry.name]
+            row = pl.col(row_column(entry))
+            frame = dump.tables.lazy(table.name)
+            nodes = [
+                (row.cast(pl.Int64) + first).alias(":ID"),
+                *node_columns(entry, dump.number, absent),
+                _more_labels(row.cast(pl.Int64), dump),
+            ]
+            if not dump.tables.rows(FIELD_VALUES.name):
+                return frame.select(nodes)
+            valued = pl.Series("object", [], pl.Int32)
+            for i, (types, values) in enumerate(grouped(dump.tables)):
+                valued.append(values["object"])
+                more = [_as_imported(name, dtype) for name, dtype in types.items()]
+                given = frame.join(values.lazy(), on="object").select(*nodes, *more)
+                name = f"{entry.name}-values-{dump.number}-{i}"
+                typed = [f"{name}:{dtype.importer}" for name, dtype in types.items()]
+                files = [self._write(name, given)]
+                self._name(argument, name, [*header, *typed], files)
+            others = pl.LazyFrame({"object": valued})
+            return frame.join(others, on="object", how="anti").select(nodes)
+
+        self._add(argument, entry.name, header, part)
 
     def add_relationship(self, relation: Relationship) -> None:
         """Write the relationships of one row of the schema."""
@@ -343,6 +377,14 @@ class _FolderWriter:
                 first.write_text(",".join(header) + "\n", encoding="utf-8")
                 names = ",".join(path.name for path in (first, *paths))
                 self.arguments.append(f"{argument}={names}")
+
+
+def _as_imported(name: str, dtype: DType) -> pl.Expr:
+    """A property as the importer reads it, which spells infinity as Java does."""
+    if dtype is not FLOAT:
+        return pl.col(name)
+    text = pl.col(name).cast(pl.String)
+    return text.str.replace("inf", "Infinity", literal=True)
 
 
 def _more_labels(row: pl.Expr, dump: DumpToImport) -> pl.Expr:

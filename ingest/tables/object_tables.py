@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingest.tables.column import FLAG, INT32, INT64, TEXT, Column, Table
+from ingest.tables.column import FLAG, FLOAT, INT32, INT64, TEXT, Column, Table
 
 if TYPE_CHECKING:
     from ingest.tables.derived import HeapColumns
@@ -165,6 +165,19 @@ TYPES = Table(
     ),
 )
 
+SUPERTYPES = Table(
+    "supertypes",
+    "types and what they extend, where the dump records classes",
+    lambda heap: len(heap.supertypes[0]),
+    (
+        Column("type", INT32, "row of `types`", lambda heap: heap.supertypes[0],
+            is_property=False),
+        Column("supertype", INT32, "row of `types`: what it directly extends",
+            lambda heap: heap.supertypes[1], is_property=False),
+    ),
+    of_nodes=False,
+)
+
 ROOTS = Table(
     "roots",
     "roots, including weak ones",
@@ -228,6 +241,32 @@ REFERENCES = Table(
             lambda heap: heap.reference_strength, absent=None),
         Column("field", TEXT, "name of the field; `[i]` for element or variable i",
             lambda heap: heap.reference_field, absent=None),
+    ),
+    of_nodes=False,
+)
+
+FIELD_VALUES = Table(
+    "field_values",
+    "values in fields of objects, of the types that `--values` named",
+    lambda heap: 0 if heap.graph.field_values is None
+    else len(heap.graph.field_values.bits),
+    (
+        Column("object", INT32, "row of `objects`",
+            lambda heap: heap.valued_objects, is_property=False),
+        Column("field", TEXT, "name of the field",
+            lambda heap: heap.valued_fields, is_property=False),
+        Column("integer", INT64, "its value, if that is an integer",
+            lambda heap: heap.field_values("integer"), absent=None,
+            is_property=False),
+        Column("float", FLOAT, "its value, if that is a floating-point number",
+            lambda heap: heap.field_values("double"), absent=None,
+            is_property=False),
+        Column("boolean", FLAG, "its value, if that is true or false",
+            lambda heap: heap.field_values("boolean"), absent=None,
+            is_property=False),
+        Column("text", TEXT, "its value, if that is a character or a constant's name",
+            lambda heap: heap.field_values("name"), absent=None,
+            is_property=False),
     ),
     of_nodes=False,
 )

@@ -17,7 +17,14 @@ from ingest.tables.analysis_tables import (
 )
 from ingest.tables.column import KEY, Label, Link, Relationship
 from ingest.tables.dump_properties import DUMP_PROPERTIES, EXPORTED
-from ingest.tables.object_tables import OBJECTS, REFERENCES, ROOTS, TYPES
+from ingest.tables.object_tables import (
+    FIELD_VALUES,
+    OBJECTS,
+    REFERENCES,
+    ROOTS,
+    SUPERTYPES,
+    TYPES,
+)
 from ingest.tables.place_tables import (
     ALLOCATION_SITES,
     COLLECTIONS,
@@ -38,8 +45,10 @@ KEY_BITS = 40
 TABLES: tuple[Table, ...] = (
     OBJECTS,
     TYPES,
+    SUPERTYPES,
     ROOTS,
     REFERENCES,
+    FIELD_VALUES,
     DOMINATOR_TREE,
     TYPE_REFERENCES,
     DOMAINS,
@@ -129,6 +138,9 @@ RELATIONSHIPS: tuple[Relationship, ...] = (
     Relationship("REFERENCES_TYPE", "Type", "Type",
         "references between their instances, counted", TYPE_REFERENCES, "source",
         "target"),
+    Relationship("EXTENDS", "Type", "Type",
+        "a type that it directly extends, where the dump records classes", SUPERTYPES,
+        "type", "supertype"),
     Relationship("HAS_ALLOCATION_SITE", "Dump", "AllocationSite",
         "where its objects were allocated", ALLOCATION_SITES, None, "site"),
     Relationship("ALLOCATED_AT", "Object", "AllocationSite",

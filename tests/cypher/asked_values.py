@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +44,13 @@ def _subjects(
         step = max(1, heap.row_count // objects)
         rows = [*range(0, heap.row_count, step), heap.row_count - 1]
         return [{"address": heap.address(row)} for row in dict.fromkeys(rows)]
+    if "value" in taken:
+        known = heap.tables.lazy("field_values").select("object", "field").collect()
+        fields = {(heap.full_type(row), field) for row, field in known.iter_rows()}
+        return [
+            {"type": kind, "field": quote(field)}
+            for kind, field in sorted(fields)[:types]
+        ]
     if "field" in taken:
         names = heap.of_types("fields").drop_nulls().str.split(" ").explode().unique()
         return [{"field": name} for name in [*names.sort().to_list()[:types], "[0]"]]

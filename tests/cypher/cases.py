@@ -79,6 +79,19 @@ def between(start: str | int, end: str | int) -> Given:
     return {"from": first["address"], "to": last["address"]}
 
 
+TASK: Given = {"type": "shop.Task"}
+TASK_VALUES = (
+    ("status", "3"), ("done", "true"), ("weight", "0.5"), ("weight", "5e-1"),
+    ("mark", "x"), ("state", "OPEN"), ("price", "7"), ("id", str(-(2**63))),
+    ("a%60%7D%20b", "9"), ("ratio", "1e300"), ("ratio", "0"),
+)  # fmt: skip
+TASK_RANGES: tuple[tuple[str, Given], ...] = (
+    ("status", {"min": "4"}),
+    ("status", {"min": "3", "max": "3.5", "value": "3"}),
+    ("weight", {"max": "1"}),
+    ("weight", {"min": "1e308"}),
+)
+
 CASES: dict[str, Asked] = {
     "accumulation-points": rows("main domains dart dotnet", {})
     + rows("main dotnet", {"share": "0.0", "limit": "1000"})
@@ -212,6 +225,26 @@ CASES: dict[str, Asked] = {
     + rows("domains", *at("0x113"))
     + rows("trace", *at(*TRACED))
     + nothing("main", *at("0x1")),
+    "objects-by-value": rows(
+        "jvm",
+        *(TASK | {"field": field, "value": value} for field, value in TASK_VALUES),
+        *(TASK | {"field": field} | limits for field, limits in TASK_RANGES),
+        TASK | {"field": "weight"},
+        TASK | {"field": "small", "limit": "1"},
+        {"type": "shop.Special", "field": "mark", "value": "\n"},
+    )
+    + nothing(
+        "jvm",
+        TASK | {"field": "status", "value": "7"},
+        TASK | {"field": "status", "value": "3.0"},
+        TASK | {"field": "ratio", "value": "-"},
+        TASK | {"field": "done", "min": "0"},
+        TASK | {"field": "a`} b"},
+        {"type": "shop.Special", "field": "id"},
+        {"type": "shop.Special", "field": "ratio", "min": "0"},
+        {"type": "shop.Other", "field": "status"},
+    )
+    + nothing("main", TASK | {"field": "status"}),
     "objects-of-type": rows(
         "main",
         *({"type": NAMES[number]} for number in (DICTIONARY, ACTION)),
@@ -277,6 +310,14 @@ CASES: dict[str, Asked] = {
     "script-functions": rows("v8", {}, FIRST) + nothing("main", {}),
     "sliced-strings": rows("v8", {}, FIRST) + nothing("main", {}),
     "thread-local-values": rows("python", {}, TWO) + nothing("main", {}),
+    "subtypes": rows(
+        "jvm",
+        *({"type": f"java.lang.{name}"} for name in ("Object", "ref.Reference")),
+        {"type": "java.lang.Object", "limit": "3"},
+        {"type": "android.app.Activity"},
+    )
+    + nothing("jvm", {"type": "Nosuch"})
+    + nothing("main", {"type": ITEM}),
     "type-totals": rows("main", {"type": ITEM}, {"type": "App.Tree"})
     + rows("domains trace", OF_SESSION)
     + rows("dotnet", {"type": WINDOW})

@@ -19,6 +19,7 @@ from tests.dumps.hprof import (
     THREAD_OBJECT,
     Fields,
     Hprof,
+    add_tasks,
     jdk,
 )
 
@@ -113,6 +114,7 @@ def jvm_heap() -> HeapGraph:
     dump.space(65, "app")
     held = _maps(program) + _lists(program) + _boxes(program) + _loaders(program)
     held += _references(program) + _android(program)
+    held += add_tasks(dump, 0x900000)
     everything = program.array(_OBJECT, *held)
     local = program.new("java/lang/ThreadLocal")
     dump.space(90, "zygote")
@@ -133,7 +135,7 @@ def jvm_heap() -> HeapGraph:
         path = Path(folder) / "app.hprof"
         path.write_bytes(dump.bytes())
         with open_source(str(path)) as source:
-            return read(source, ReadOptions(), silent)
+            return read(source, ReadOptions(values=("shop.Task", "shop.S*")), silent)
 
 
 def _maps(program: _Program) -> list[int]:

@@ -21,7 +21,7 @@ from ingest.queries.library import (
 )
 from tests.cypher.lint import Text
 
-COLUMN_TYPES = {"STRING", "INTEGER", "FLOAT", "BOOLEAN"} | {
+COLUMN_TYPES = {"STRING", "INTEGER", "FLOAT", "BOOLEAN", "ANY"} | {
     "LIST<STRING>",
     "LIST<INTEGER>",
 }

@@ -40,6 +40,7 @@ FITS: dict[str, Callable[[object], bool]] = {
     "INTEGER": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "FLOAT": lambda value: isinstance(value, float),
     "BOOLEAN": lambda value: isinstance(value, bool),
+    "ANY": lambda value: isinstance(value, str | int | float | bool),
     "LIST<STRING>": lambda value: (
         isinstance(value, list) and all(isinstance(item, str) for item in value)
     ),

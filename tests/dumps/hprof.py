@@ -260,6 +260,37 @@ def program(version: str = "1.0.2", id_size: int = 8) -> Hprof:
     return dump
 
 
+_TASK: Fields = {
+    "status": INT, "done": BOOLEAN, "weight": FLOAT, "mark": CHAR, "state": OBJECT,
+    "price": OBJECT, "id": LONG, "small": BYTE, "a`} b": SHORT, "ratio": DOUBLE,
+}  # fmt: skip
+
+
+def add_tasks(dump: Hprof, at: int) -> list[int]:
+    """Objects with values of every kind, 0x100 apart, of ``shop.Task`` and below it.
+
+    The fields of the third are null, and hide those of its superclass.
+    """
+    place, base = iter(range(0x7000, 0x8000, 16)), "java/lang/Object"
+    dump.cls("java/lang/Enum", next(place), base, {"name": OBJECT, "ordinal": INT})
+    dump.cls("shop/State", next(place), "java/lang/Enum")
+    dump.cls("shop/State$1", next(place), "shop/State")
+    dump.cls("shop/Task", next(place), base, _TASK)
+    dump.cls("shop/Special", next(place), "shop/Task", {"id": OBJECT, "status": OBJECT})
+    dump.cls("shop/Other", next(place), base, {"status": INT})
+    text = dump.numbers(at + 0x10, BYTE, b"OPEN")
+    name = dump.obj(at + 0x30, "java/lang/String", value=text)
+    state = dump.obj(at + 0x50, "shop/State$1", name=name)
+    price = dump.obj(at + 0x80, "java/lang/Integer", value=7)
+    first = dump.obj(at, "shop/Task", status=3, done=True, weight=0.5, mark=ord("x"),
+        state=state, price=price, id=-(2**63), small=-1, ratio=1e300,
+        **{"a`} b": 9})  # fmt: skip
+    second = dump.obj(at + 0x100, "shop/Task", status=4, weight=float("inf"))
+    third = dump.obj(at + 0x200, "shop/Special", ratio=float("nan"), mark=ord("\n"))
+    other = dump.obj(at + 0x300, "shop/Other", status=3)
+    return [first, second, third, other]
+
+
 def large_dump(objects: int, references: int, seed: int = 1) -> bytes:
     """So many objects and references: class objects, then a wide tree of arrays."""
     rng = np.random.default_rng(seed)

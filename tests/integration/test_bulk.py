@@ -31,6 +31,7 @@ from ingest.database.store import Store
 from ingest.database.writing import Via
 from ingest.errors import EmbeddedError, StoreError
 from ingest.heap.identity import Identity
+from ingest.heap.read_options import ReadOptions
 from ingest.queries.library import find
 from ingest.readers.gclog.example import example_gclog
 from ingest.server.embedded import target_of
@@ -45,6 +46,7 @@ from tests.cypher.heap import main_heap
 from tests.cypher.heaps import OF_THE_NODE
 from tests.dumps.dartheap import DartHeap, latin1, named, utf16
 from tests.dumps.gclog import Gclog
+from tests.dumps.hprof import CHAR, DOUBLE, INT, SYSTEM_CLASS, add_tasks, jdk
 from tests.dumps.trace import graphs, live
 from tests.heaps import measure
 from tests.integration.content import content, rows
@@ -124,6 +126,23 @@ def hostile_dart(path: Path) -> Path:
     heap.outside(5, 2**40, 'pic\nture, "x"')
     heap.hashes = [0, 0, 2**32 - 1, *[0] * (len(texts) + 1)]
     path.write_bytes(heap.bytes())
+    return path
+
+
+def hostile_java(path: Path) -> Path:
+    """The same in values of fields, and names and types of these."""
+    dump = jdk()
+    fields = {"status": DOUBLE, 'a:long,"`{b}\n': INT, "done": CHAR, "address": INT}
+    dump.cls("shop/Twin", 0x8100, "java/lang/Object", fields)
+    twins = [
+        dump.obj(0x40000 + 0x100 * i, "shop/Twin", status=number, done=ord(text))
+        for i, (number, text) in enumerate(
+            [(2.5, ","), (1e300, "\n"), (float("-inf"), '"'), (1.0, "\x1f"), (0, "'")]
+        )
+    ]
+    for task in [*add_tasks(dump, 0x20000), *twins]:
+        dump.root(SYSTEM_CLASS, task)
+    path.write_bytes(dump.bytes())
     return path
 
 
@@ -215,6 +234,9 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     assert Loader(Store(database), via=Via.BOLT).load(str(clean)).warnings == {}
     dart = str(hostile_dart(tmp_path / "dart.dartheap"))
     Loader(Store(database), via=Via.BOLT).load(dart)
+    java = str(hostile_java(tmp_path / "java.hprof"))
+    asked = ReadOptions(values=("shop.T*", "shop.Other"))
+    Loader(Store(database), via=Via.BOLT, options=asked).load(java)
     heap = main_heap()
 
     Store(database).write(
@@ -230,10 +252,9 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     database.run("CREATE INDEX mine IF NOT EXISTS FOR (o:Object) ON (o.type_name)")
     write_fleet_graph(database, HostileFleet())
     fleet = fleet_content(database)
-    before = {
-        name: content(database, name)
-        for name in ("clean", "hostile", "dart", "over Bolt", "dump 0", "dump 1")
-    }
+    loaded = "clean", "hostile", "dart", "java", "over Bolt", "dump 0", "dump 1"
+    before = {name: content(database, name) for name in loaded}
+    assert "field_status" in str(before["java"])
     for name, what in before.items():
         assert all(what), name
 

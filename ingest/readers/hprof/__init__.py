@@ -31,7 +31,7 @@ FORMAT = Format(
     memory_per_byte=1.0,
     sniff=sniff,
     package=__name__,
-    options=frozenset({"layout", "mapping"}),
+    options=frozenset({"layout", "mapping", "values"}),
     has_large_values=True,
     capture=command("capture", "jvm", "PID"),
 )

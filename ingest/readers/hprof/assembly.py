@@ -32,6 +32,7 @@ from ingest.heap.graph import (
 )
 from ingest.readers.hprof import NAME
 from ingest.readers.hprof.classes import CLASS_ROW
+from ingest.readers.hprof.fields import field_values
 from ingest.readers.hprof.layout import ShallowSizes
 from ingest.readers.hprof.loaders import ClassRows, hold_classes
 from ingest.readers.hprof.names import java_name
@@ -144,6 +145,7 @@ def assemble(
         specials, resolver.find, objects.type_id, length, spill=heap.spill
     )
     release_pages(length)
+    in_fields = field_values(specials, objects.type_id, table)
     del length, specials
     threads = values.thread_names()
     values.add_names(np.array(list(threads), np.int32), threads.values())
@@ -178,6 +180,7 @@ def assemble(
         spaces=_named_spaces(objects, found.spaces),
         external=external,
         values=known,
+        field_values=in_fields,
         is_redacted=found.is_redacted,
     )
 

@@ -34,6 +34,7 @@ from ingest.readers.hprof.records import (
     TEXT,
     THREAD,
     VIEWED_BUFFER,
+    WHOLE,
     WIDTHS,
     ClassColumns,
     class_row,
@@ -41,7 +42,7 @@ from ingest.readers.hprof.records import (
 from ingest.readers.shared.java import REFERENCE, REFERENT_KINDS, WEAKER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -144,12 +145,14 @@ class ClassTable:
         names: Names by id.
         counter: Counts irregularities.
         renaming: Original names of what was shortened; ``None`` for none.
+        is_whole: Whether the fields of instances of a class are taken, by its name.
 
     Attributes:
         columns: Columns for the scan.
         field_names: Names of all fields that are references, static ones included.
         links: Non-null references of each recorded class itself.
         statics: Non-null static fields of each recorded class that are references.
+        whole: Rows of classes of whose instances all fields are taken.
         end_words: Words such as ``closed``, by rows of classes whose instances tell
             that their work is done.
     """
@@ -160,9 +163,12 @@ class ClassTable:
         names: NameTable,
         counter: IrregularityCounter,
         renaming: Renaming | None = None,
+        is_whole: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         self.columns = _empty(64, 256)
         self._renaming = renaming
+        self._is_whole = is_whole
+        self.whole: list[int] = []
         self.field_names: dict[str, int] = {}
         self.end_words: dict[int, str] = {}
         self._id_size = id_size
@@ -201,7 +207,9 @@ class ClassTable:
 
     def renewed(self) -> ClassTable:
         """A table for the next dump of the file, which knows the names so far."""
-        other = ClassTable(self._id_size, self._names, self._counter, self._renaming)
+        other = ClassTable(
+            self._id_size, self._names, self._counter, self._renaming, self._is_whole
+        )
         other._name_ids = dict(self._name_ids)
         return other
 
@@ -268,6 +276,25 @@ class ClassTable:
         """Names and type codes of the fields that a class declares, in their order."""
         record = self._record[row]
         return [] if record < 0 else list(self._fields.of(record))
+
+    def numbers(self, row: int) -> tuple[list[tuple[str, int, int]], int]:
+        """Fields of an instance that hold numbers, but for hidden ones.
+
+        A field hides those of superclasses that have its name.
+
+        Returns:
+            Name, place in the bytes of all fields, and type code of each; and how many
+            bytes all fields have.
+        """
+        found, place, seen = [], 0, set[str]()
+        for one in self.chain(row):
+            own = self.fields(one)
+            for name, code in own:
+                if code >= FIRST_PRIMITIVE and name not in seen:
+                    found.append((name, place, code))
+                place += self._width(code)
+            seen |= {name for name, _ in own}
+        return found, place
 
     def chain(self, row: int) -> Iterator[int]:
         """The rows of a class and its superclasses, as far as they are known."""
@@ -527,8 +554,9 @@ class ClassTable:
             columns.referent_kind[row] = columns.referent_kind[above]
             if above in self.end_words:
                 self.end_words[row] = self.end_words[above]
-            if columns.special[above] in (THREAD, DESTROYED):
-                columns.special[row] = columns.special[above]
+            kind = columns.special[above] & ~np.uint8(WHOLE)
+            if kind in (THREAD, DESTROYED):
+                columns.special[row] = kind
                 columns.special_offset[row] = columns.special_offset[above]
                 columns.special_offset[row, 0] += columns.own_bytes[row]
         columns.is_known[row] = 1
@@ -544,6 +572,9 @@ class ClassTable:
                 self.end_words[row] = _end_word(wanted[0])
         elif not columns.special[row]:
             self._locate_end(row)
+        if self._is_whole(name):
+            columns.special[row] |= WHOLE
+            self.whole.append(row)
 
     def _tells_views(self, row: int) -> bool:
         """Whether direct buffers tell of which buffer they are views."""

@@ -183,7 +183,7 @@ def _dumps(
     """
     names = renaming(options.mapping)
     feed = Feed(source.chunks(progress, _PIECE_BYTES), source.name)
-    parser = _Parser(feed, counter, options.spill, names)
+    parser = _Parser(feed, counter, options.spill, names, options.keeps_values)
     index = 0
     while parser.parse(stores=wanted(index)):
         heap = parser.finished()
@@ -225,6 +225,7 @@ class _Parser:
         counter: IrregularityCounter,
         spill: str,
         names: Renaming | None,
+        is_whole: Callable[[str], bool],
     ) -> None:
         self.feed = feed
         self._counter = counter
@@ -239,7 +240,7 @@ class _Parser:
             )
         feed.take(8)  # milliseconds since 1970
         self._names = NameTable()
-        self.table = ClassTable(self.id_size, self._names, counter, names)
+        self.table = ClassTable(self.id_size, self._names, counter, names, is_whole)
         self.spaces: dict[int, str] = {}
         self.flat_arrays: list[NDArray[np.uint64]] = []
         self.stacks = StackTable(self._names, self.id_size, names)

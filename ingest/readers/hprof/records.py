@@ -44,6 +44,9 @@ ARRAY_ID, NEEDED_CLASS = range(2)
 """What the scan takes from instances of a class besides their references. A
 `VIEWED_BUFFER` says whether it is a view, a `DIRECT_BUFFER` only what frees it."""
 
+WHOLE = 128
+"""A bit beside these: the bytes of all fields are taken, too."""
+
 STORED_BYTES = 256
 """Bytes stored of the text in an array: 128 characters, or 256 in Latin-1. A digest
 follows those of a longer text."""
@@ -95,10 +98,11 @@ class HeapBuffers(NamedTuple):
         special_coder: uint8. 1 for UTF-16 in an array of bytes.
         special_slice: int32 (rows, 2). Offset and count, -1 for the whole array; bytes
             of a buffer and half of the id of its file; width and height of a bitmap.
-        content_row: int32. Rows of this scan: arrays that may have text.
+        content_row: int32. Rows of this scan: arrays that may have text, and instances
+            of which all fields are taken.
         content_end: int64. End of each one's bytes in ``content``.
         content: uint8. First bytes of these arrays, then a digest if they have more;
-            characters are little-endian.
+            characters are little-endian. Of an instance, the fields.
         class_begin: int64. Positions in the window of records that are parsed after the
             scan: classes, and names of parts of the heap.
         deferred: int64 (rows, 3). Begin and end, in the window, of instances that have
@@ -394,6 +398,21 @@ def _store_content(
 
 
 @kernel
+def _store_fields(
+    data: Bytes, p: int, size: int, buffers: HeapBuffers, counts: Longs
+) -> None:
+    """Store the bytes of all fields of an instance, as those of an array."""
+    stored = counts[BYTES]
+    for i in range(size):
+        buffers.content[stored + i] = data[p + i]
+    counts[BYTES] = stored + size
+    at = counts[CONTENTS]
+    buffers.content_row[at] = counts[OBJECTS]
+    buffers.content_end[at] = counts[BYTES]
+    counts[CONTENTS] = at + 1
+
+
+@kernel
 def primitive_array(
     data: Bytes,
     p: int,
@@ -464,6 +483,9 @@ def instance(
     counts[SHORT] += size < classes.field_bytes[row]
     held, nulls = _fields(data, body, needed, id_size, row, classes, buffers, counts)
     kind: Number = classes.special[row]
+    if kind >= WHOLE:
+        _store_fields(data, body, needed, buffers, counts)
+        kind -= WHOLE
     if kind != NOTHING:
         special = counts[SPECIALS]
         buffers.special_row[special] = counts[OBJECTS]

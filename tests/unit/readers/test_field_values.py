@@ -1,0 +1,152 @@
+"""Values in fields: what ``--values`` keeps of the types that it names."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.analysis.types import supertypes
+from ingest.errors import DumpError
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.tables.column import FLOAT, INT64
+from ingest.tables.field_values import grouped, property_name
+from ingest.tables.heap_tables import HeapTables
+from ingest.tables.schema import label
+from tests.dumps.hprof import DOUBLE, INT, SYSTEM_CLASS, add_tasks, jdk
+from tests.dumps.perfetto import example
+from tests.unit.graphs import graph_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.heap.graph import HeapGraph
+    from tests.dumps.hprof import Hprof
+
+
+def heap_of(dump: Hprof, folder: Path, *values: str) -> HeapGraph:
+    path = folder / "dump"
+    path.write_bytes(dump.bytes())
+    with open_source(str(path)) as source:
+        return read(source, ReadOptions(values=values), silent)
+
+
+def shop() -> Hprof:
+    dump = jdk()
+    for task in add_tasks(dump, 0x20000):
+        dump.root(SYSTEM_CLASS, task)
+    return dump
+
+
+def kept(graph: HeapGraph) -> dict[int, dict[str, object]]:
+    """Values by address and property, as the tables have them."""
+    tables = HeapTables(graph, analyse(graph))
+    found: dict[int, dict[str, object]] = {}
+    for _, frame in grouped(tables):
+        for row in frame.to_dicts():
+            at = int(graph.object_id[row.pop("object")])
+            found[at] = {name: one for name, one in row.items() if one is not None}
+    return found
+
+
+def test_numbers_and_constants_of_the_types_asked_for(tmp_path: Path) -> None:
+    graph = heap_of(shop(), tmp_path, "shop*.Task", "*.Special")
+
+    found = kept(graph)
+
+    assert found[0x20000] == {
+        "field_status": 3, "field_done": True, "field_weight": 0.5, "field_mark": "x",
+        "field_state": "OPEN", "field_price": 7, "field_id": -(2**63),
+        "field_small": -1, "field_a%60%7D%20b": 9, "field_ratio": 1e300,
+    }  # fmt: skip
+    assert found[0x20100]["field_weight"] == math.inf
+    assert "field_state" not in found[0x20100]
+    assert "field_id" not in found[0x20200]  # a field of Special hides it, and is null
+    assert math.isnan(cast("float", found[0x20200]["field_ratio"]))
+    assert found[0x20200]["field_mark"] == "\n"
+    assert 0x20300 not in found
+
+
+def test_nothing_is_kept_unasked(tmp_path: Path) -> None:
+    assert heap_of(shop(), tmp_path).field_values is None
+    nothing = heap_of(shop(), tmp_path, "Nosuch").field_values
+    assert nothing is not None
+    assert not len(nothing.bits)
+
+
+def test_a_format_without_values_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "a.trace"
+    path.write_bytes(example())
+    with open_source(str(path)) as source, pytest.raises(DumpError, match="--values"):
+        read(source, ReadOptions(values=("*",)), silent)
+
+
+def test_names_are_no_names_of_the_model_and_no_syntax() -> None:
+    known = [column.name for column in label("Object").properties]
+
+    assert not any(name.startswith("field_") for name in known)
+    for name in (
+        "`} DETACH DELETE o //",
+        "a:long",
+        'x"',
+        "a,b",
+        "Größe",
+        "\n",
+        "\ud800",
+    ):
+        assert re.fullmatch(r"field_[\w.~%-]*", property_name(name), re.ASCII), name
+
+
+def test_fields_of_two_kinds_are_imported_apart(tmp_path: Path) -> None:
+    dump = shop()
+    dump.cls("shop/Twin", 0x8100, "java/lang/Object", {"status": DOUBLE})
+    dump.root(SYSTEM_CLASS, dump.obj(0x40000, "shop/Twin", status=2.5))
+    graph = heap_of(dump, tmp_path, "shop.*")
+
+    groups = [header for header, _ in grouped(HeapTables(graph, analyse(graph)))]
+
+    found_types = {header.get("field_status") for header in groups}
+    assert found_types == {INT64, FLOAT, None}
+    found = kept(graph)
+    assert (found[0x20300], found[0x40000]) == (
+        {"field_status": 3}, {"field_status": 2.5}
+    )  # fmt: skip
+
+
+def test_too_many_fields_are_refused(tmp_path: Path) -> None:
+    dump = jdk()
+    fields = {f"f{i}": INT for i in range(1001)}
+    dump.cls("shop/Wide", 0x8100, "java/lang/Object", fields)
+    dump.root(SYSTEM_CLASS, dump.obj(0x40000, "shop/Wide"))
+    with pytest.raises(DumpError, match="1,001 different fields"):
+        heap_of(dump, tmp_path, "shop.*")
+
+
+def test_supertypes_are_those_of_the_classes(tmp_path: Path) -> None:
+    graph = heap_of(shop(), tmp_path)
+    types, above = supertypes(graph)
+    names = graph.type_names
+    found = {(names[one], names[two]) for one, two in zip(types, above, strict=True)}
+
+    assert {("shop.Special", "shop.Task"), ("shop.State$1", "shop.State"),
+            ("shop.Task", "java.lang.Object")} <= found  # fmt: skip
+    assert not [one for one, _ in found if one == "java.lang.Object"]
+
+
+def test_a_class_without_a_type_is_looked_through_and_circles_end() -> None:
+    graph = graph_of([1], [2], [1], [0, 2], roots=[0], types=[0, 0, 0, 1])
+    graph = replace(
+        graph,
+        runtime="jvm",
+        field_names=("<super>",),
+        ref_field=np.zeros(graph.reference_count, np.int32),
+        type_object=np.array([2, 0], np.int32),
+    )
+    assert [one.tolist() for one in supertypes(graph)] == [[1], [0]]
