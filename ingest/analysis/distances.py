@@ -212,6 +212,15 @@ def search_roots(
     return Reach(distance, parent, strength)
 
 
+def owner_ranks(graph: HeapGraph, best: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """uint8 (R,): when the search for owners comes to a root; 0 for the best ones."""
+    turns = list(_in_turn(graph, np.ones(len(graph.root_object), np.bool_), best))
+    found = np.full(len(graph.root_object), len(turns), np.uint8)
+    for rank, some in enumerate(turns):
+        found[some] = np.minimum(found[some], rank)
+    return found
+
+
 def _apart(graph: HeapGraph, strong: NDArray[np.bool_]) -> NDArray[np.int32]:
     """int32: live threads, and modules with their dicts of variables.
 

@@ -122,6 +122,9 @@ MAX_DEPTH = 64
 """Types in a chain; deeper objects are in its last group."""
 
 TREES = ("dominators", "root_paths")
+OWNER_PATHS = "owner_paths"
+"""The tree of paths from the best owners, which no thread changes that only looks at
+objects while the dump is taken."""
 """Names of the merged trees of a heap."""
 
 MAX_GROUPS = 2000
@@ -344,6 +347,7 @@ def merged_tree(
     parent: Ints,
     *,
     by_root: Bools | None = None,
+    rank: Bytes | None = None,
     limit: int = MAX_GROUPS,
     rows: bool = False,
 ) -> MergedTree:
@@ -359,11 +363,21 @@ def merged_tree(
             they have any, are the second. An object at the top belongs to the first of
             these roots, in the dump's order, that refers to it. ``None``: no such
             levels.
+        rank: uint8 (R,). Roots of a lower rank come before the others, and those count
+            that are the parents of their objects.
         limit: Groups to return, including the top.
         rows: Whether to return the row of each object too.
     """
     group = np.full(len(parent), -1, np.int32)
     roots = None if by_root is None else root_roles(graph, by_root)
+    if roots is not None and rank is not None:
+        first = np.argsort(rank[by_root], kind="stable")
+        first = first[parent[roots.root_object[first]] == ROOT]
+        roots = roots._replace(
+            root_object=roots.root_object[first],
+            root_kind=roots.root_kind[first],
+            role=roots.role[first],
+        )
     capacity = _FIRST_CAPACITY
     if roots is not None:
         above = len(RootKind) + len(roots.roles)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -303,7 +303,8 @@ def judged(
 ) -> Check:
     """As `check`, also of dumps that ``keepers`` know; it can change the baseline."""
     from ingest.gate import baseline as known_findings
-    from ingest.gate.findings import judge, with_examples
+    from ingest.gate.findings import judge
+    from ingest.gate.places import with_examples
     from ingest.gate.rules import find_rules
     from ingest.reports.findings import Verdict
 
@@ -356,7 +357,7 @@ def _kept_of(
     named: Sequence[str], opener: Opener
 ) -> tuple[list[ComparedDump], HeapTables | None]:
     """The part of each dump that the gate needs, and the tables of the last one."""
-    from ingest.compare.dumps import of_tables
+    from ingest.compare.dumps import of_heap
     from ingest.gate.findings import MAX_PATHS, TREE
     from ingest.heap.read_options import REDACTED
 
@@ -370,16 +371,9 @@ def _kept_of(
         if dump.part is not None:
             name = f"{name} {dump.part.number}"
         last = dump.tables(path_limit=MAX_PATHS, trees=(TREE,), path_rows=True)
-        found.append(
-            of_tables(
-                name,
-                last,
-                format_name=last.graph.format_name,
-                identity=dump.identity,
-                incomplete=last.graph.incomplete,
-                runtime=last.graph.runtime,
-            )
-        )
+        one = of_heap(name, last, dump.identity)
+        taken = one.taken._replace(file_ms=dump.file_ms)
+        found.append(replace(one, taken=taken))
     return found, last
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from ingest.analysis.fingerprints import normalised_type
 from ingest.compare.dimensions import PATHS, Change, Dimension
-from ingest.compare.dumps import notes_on
-from ingest.compare.growth import FEWEST_DUMPS, Growth, growing, growth_of
+from ingest.compare.dumps import notes_on, notes_on_order
+from ingest.compare.growth import FEWEST_DUMPS, Growth, growing, growth_of, is_metadata
 from ingest.compare.lives import Lives, lives, why_unknown
 from ingest.compare.paths import PathTree, is_unsure, moved, path_tree
 from ingest.errors import IngestError
@@ -211,7 +211,7 @@ def compare(dumps: Sequence[ComparedDump]) -> Comparison:
             by: tuple(_certain(one, incomplete, more.get(one.key, 0)) for one in found)
             for by, found in differences.items()
         }
-    notes, lived = list(notes_on(dumps)), None
+    notes, lived = [*notes_on_order(dumps), *notes_on(dumps)], None
     if not incomplete[0] and not incomplete[-1]:
         lived = lives(dumps[0], dumps[-1])
         if lived is None and (why := why_unknown(dumps[0], dumps[-1])):
@@ -301,6 +301,7 @@ def _types(
             objects, shallow = space[at]
             space[at] = (objects + total.object_count, shallow + total.shallow_bytes)
     types = []
+    is_code = dict(zip(names, is_metadata(dumps[-1].runtime, [*names]), strict=True))
     for key, row in of_type.items():
         count, size, retained = (tuple(column) for column in zip(*row, strict=True))
         change = _change(
@@ -308,7 +309,7 @@ def _types(
             (count[0], count[-1]),
             present=(count[0] > 0, count[-1] > 0),
         )
-        growth = growth_of(count, size, retained)
+        growth = None if is_code[key] else growth_of(count, size, retained)
         if change is not Change.SAME or growth is not None:
             types.append(
                 Difference(
@@ -360,6 +361,9 @@ def _paths(
     grew = np.zeros(len(topmost), np.bool_)
     if len(totals) >= FEWEST_DUMPS:
         grew = tree.topmost(is_sure & more_objects, is_sure & more_bytes)
+    is_code = is_metadata(dumps[-1].runtime, tree.name) & tree.has_objects
+    topmost &= ~is_code
+    grew &= ~is_code
     pairs = moved(tree, 0, -1)
     is_moved = np.zeros(len(topmost), np.bool_)
     is_moved[list(pairs)] = is_moved[list(pairs.values())] = True

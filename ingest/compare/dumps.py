@@ -10,12 +10,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ingest.analysis.fingerprints import RULE_VERSION, normalised_type
+from ingest.analysis.merged import OWNER_PATHS, TREES
 from ingest.analysis.text_digests import text_digests
 from ingest.errors import DumpError
 from ingest.heap.completeness import incomplete_note
@@ -46,6 +48,7 @@ TYPE_COLUMNS = (
     "reachable_bytes",
     "retained_bytes",
     "instance_count",
+    "shallow_bytes",
 )
 PATH_COLUMNS = (
     "path",
@@ -83,6 +86,26 @@ NEEDED = {
 """Columns of the tables that a comparison needs."""
 
 
+class Taken(NamedTuple):
+    """What tells when a dump was taken; each is ``None`` if unknown.
+
+    Attributes:
+        clock_ms: The clock in the dump, milliseconds since 1970.
+        last_id: The highest lasting id of its objects; ids rise in a process.
+        file_ms: When its file was last written, milliseconds since 1970.
+    """
+
+    clock_ms: int | None = None
+    last_id: int | None = None
+    file_ms: int | None = None
+
+
+UNKNOWN = Taken()
+
+_SOONEST_MS = 2000
+"""Files that are copied, as by a checkout, are written about as fast as this."""
+
+
 class TypeTotals(NamedTuple):
     """The reachable instances of a type.
 
@@ -113,6 +136,9 @@ class ComparedDump:
         suspects: `SUSPECT_COLUMNS` and ``type_name``, the full name; the best first.
         incomplete: Why it is not the whole heap; empty if nothing speaks against it.
         runtime: Name of the runtime whose heap it is; empty if that is not known.
+        taken: What tells when it was taken.
+        collects: Whether the program's garbage collector was switched on; ``None`` if
+            that is not known.
         objects: Objects with an identity, see `known_objects`; ``None`` if there are
             none, or they were not asked for.
     """
@@ -126,6 +152,8 @@ class ComparedDump:
     objects: pl.DataFrame | None = None
     incomplete: str = ""
     runtime: str = ""
+    taken: Taken = UNKNOWN
+    collects: bool | None = None
 
     @property
     def reachable_count(self) -> int:
@@ -141,7 +169,8 @@ class ComparedDump:
     def totals(self) -> Mapping[str, TypeTotals]:
         """The types that have reachable instances, by normalised name."""
         found: dict[str, TypeTotals] = {}
-        for _, name, count, size, retained, _ in self.types.iter_rows():
+        columns = TYPE_COLUMNS[1:5]
+        for name, count, size, retained in self.types.select(columns).iter_rows():
             if count:
                 key = normalised_type(name)
                 before = found.get(key, TypeTotals(name, 0, 0, 0))
@@ -158,6 +187,22 @@ class ComparedDump:
         found: Counter[str] = Counter()
         for name, count in self.types.select("name", "instance_count").iter_rows():
             found[normalised_type(name)] += count
+        return found
+
+    @cached_property
+    def unreachable(self) -> Mapping[str, tuple[int, int]]:
+        """Garbage: objects and bytes of each type that has some, by normalised name."""
+        found: dict[str, tuple[int, int]] = {}
+        of_type = self.types.select(
+            "name",
+            pl.col("instance_count") - pl.col("reachable_count"),
+            pl.col("shallow_bytes") - pl.col("reachable_bytes"),
+        )
+        for name, count, size in of_type.iter_rows():
+            if count:
+                key = normalised_type(name)
+                before = found.get(key, (0, 0))
+                found[key] = (before[0] + count, before[1] + size)
         return found
 
     @cached_property
@@ -225,6 +270,21 @@ def of_tables(
     )
 
 
+def of_heap(name: str, tables: HeapTables, identity: Identity | None) -> ComparedDump:
+    """The columns of a heap in memory."""
+    graph = tables.graph
+    found = of_tables(
+        name,
+        tables,
+        format_name=graph.format_name,
+        identity=identity,
+        incomplete=graph.incomplete,
+        runtime=graph.runtime,
+    )
+    taken = Taken(graph.taken_ms, tables.last_object_id)
+    return replace(found, taken=taken, collects=graph.collects)
+
+
 def of_dump(
     dump: Dump,
     *,
@@ -245,15 +305,13 @@ def of_dump(
     if kept is not None and kept.strength in ("", dump.options.strength):
         return _of_kept(kept, dump.what)
     objects &= dump.metrics.origins is not None or identities(dump.graph) is not None
-    tables = dump.tables(path_limit=MOST_PATHS, path_rows=objects)
-    return of_tables(
-        name or dump.name,
-        tables,
-        format_name=dump.graph.format_name,
-        identity=dump.identity,
+    trees = (*TREES, OWNER_PATHS)
+    tables = dump.tables(path_limit=MOST_PATHS, trees=trees, path_rows=objects)
+    found = of_heap(name or dump.name, tables, dump.identity)
+    return replace(
+        found,
         objects=known_objects(tables) if objects else None,
-        incomplete=dump.graph.incomplete,
-        runtime=dump.graph.runtime,
+        taken=found.taken._replace(file_ms=dump.file_ms),
     )
 
 
@@ -361,6 +419,30 @@ def with_objects_at_the_ends(dumps: Iterable[Dump]) -> list[ComparedDump]:
 
 _FEW_IN_COMMON = 0.2
 """Share of common types, of the dump that has fewer."""
+
+
+def notes_on_order(dumps: Sequence[ComparedDump]) -> Iterator[str]:
+    """Notes on dumps that seem to be older than the one before."""
+    for before, after in pairwise(dumps):
+        if why := _why_reversed(before.taken, after.taken):
+            yield (
+                f"{after.name} seems to be older than {before.name}, which comes "
+                f"before it: {why}. Give the dumps in the order in which they were "
+                "taken."
+            )
+
+
+def _why_reversed(before: Taken, after: Taken) -> str:
+    """What says that two dumps are in reversed order; empty if nothing does."""
+    for one, other, apart, why in (
+        (before.clock_ms, after.clock_ms, 1, "so says the clock in them"),
+        (before.last_id, after.last_id, 1, "its highest object id is lower, and ids "
+         "rise as long as a process runs"),
+        (before.file_ms, after.file_ms, _SOONEST_MS, "its file was written earlier"),
+    ):  # fmt: skip
+        if one is not None and other is not None and one != other:
+            return why if one - other >= apart else ""
+    return ""
 
 
 def notes_on(dumps: Sequence[ComparedDump]) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.runtimes import TypeClass, named
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,6 +20,18 @@ if TYPE_CHECKING:
 
 FEWEST_DUMPS = 3
 """With two dumps, all that grew did so in every dump."""
+
+
+def is_metadata(
+    runtime: str, type_names: Sequence[str], own: Sequence[str] = ()
+) -> Flags:
+    """Bool (T,): types of the runtime's metadata, which do not count as growing.
+
+    Newly compiled code is no leak; a class loader may be one.
+    """
+    found = named(runtime).type_classes(type_names, own) == TypeClass.METADATA
+    is_loader = np.array(["Loader" in name for name in type_names], np.bool_)
+    return np.asarray(found & ~is_loader)
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def path_tree(dumps: Sequence[ComparedDump], tree: str) -> PathTree:
 
     Args:
         dumps: The dumps.
-        tree: ``dominators`` or ``root_paths``.
+        tree: ``dominators``, ``root_paths`` or ``owner_paths``.
     """
     frames = [_by_fingerprint(dump.paths.filter(tree=tree)) for dump in dumps]
     keys = (

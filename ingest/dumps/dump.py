@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from ingest.analysis.merged import MAX_GROUPS, TREES
@@ -108,6 +108,16 @@ class Dump:
             read, self.read = self.read, _closed  # which may hold what it has read
             self._graph, self.identity = read()
         return self._graph
+
+    @property
+    def file_ms(self) -> int | None:
+        """When its file was last written, milliseconds since 1970; ``None`` if none."""
+        if self.kept is not None or self.what == STDIN:
+            return None
+        try:
+            return Path(self.what).stat().st_mtime_ns // 1_000_000
+        except OSError:  # a member of an archive, or gone
+            return None
 
     @property
     def metrics(self) -> HeapMetrics:

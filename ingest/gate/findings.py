@@ -17,25 +17,24 @@ three dumps or more must have grown in each.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ingest.analysis.fingerprints import fingerprint, normalised_type
-from ingest.analysis.types import rows_where
-from ingest.compare.dumps import notes_on
-from ingest.compare.growth import FEWEST_DUMPS, Step, growing
+from ingest.analysis.merged import OWNER_PATHS
+from ingest.compare.dumps import notes_on, notes_on_order
+from ingest.compare.growth import FEWEST_DUMPS, Step, growing, is_metadata
 from ingest.compare.paths import is_unsure, path_tree
+from ingest.gate.garbage import garbage_of
 from ingest.gate.trend import Kind, trend_of
 from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.holders import Paths
-from ingest.suspects.words import Words
 from ingest.words.text import counted, human_bytes
 from ingest.words.type_names import hint
 
@@ -48,20 +47,15 @@ if TYPE_CHECKING:
     from ingest.compare.paths import PathTree
     from ingest.gate.rules import Budget, Rules
     from ingest.gate.trend import Trend
-    from ingest.heap.graph import HeapGraph
-    from ingest.suspects.holders import Holder
     from ingest.words.text import Captions
 
     Flags = NDArray[np.bool_]
     Longs = NDArray[np.int64]
-    from collections.abc import Container
-
-    from ingest.tables.heap_tables import HeapTables
 
 
 ARROW = " -> "
-TREE = "root_paths"
-"""The merged tree whose paths are judged."""
+TREE = OWNER_PATHS
+"""The merged tree whose paths are judged, if all dumps have it."""
 
 MAX_PATHS = 50_000
 """Largest paths of a dump: many more than the graph has, for a leak begins small.
@@ -72,6 +66,12 @@ _BYTES_SHARE = 0.01
 
 _LITTLE_BYTES, _LITTLE_SHARE, _FEW_OBJECTS = 2 << 10, 0.001, 10
 """Growth of fewer objects and bytes a dump, and of less of the heap, is a note."""
+
+_CODE = re.compile(r"(?i)\bcode\b")
+"""Types of compiled code, among the runtime's metadata."""
+
+_ABOUT = 1.1
+"""Keys may be a few more than values, some of which threads hold as well."""
 
 _LISTED = 3
 """The most types below a path that a finding names."""
@@ -91,6 +91,7 @@ class Rule(StrEnum):
     """Why something is a finding."""
 
     GROWTH = "growth"
+    GARBAGE = "garbage"
     NEW_SUSPECT = "new-suspect"
     SUSPECT = "suspect"
     BUDGET = "budget"
@@ -104,11 +105,25 @@ class Rule(StrEnum):
 
 _MEANINGS = {
     Rule.GROWTH: "Objects accumulate from dump to dump",
+    Rule.GARBAGE: "Garbage accumulates from dump to dump",
     Rule.NEW_SUSPECT: "A leak suspect that earlier dumps do not have",
     Rule.SUSPECT: "A leak suspect",
     Rule.BUDGET: "More than a budget allows",
     Rule.EXPECTATION: "Not the expected number of objects",
 }
+
+
+class SourcePlace(NamedTuple):
+    """A place in a source file.
+
+    Attributes:
+        file: Name of the file, with its folders as far as they are known.
+        line, column: From 1; 0 if unknown.
+    """
+
+    file: str
+    line: int
+    column: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +144,8 @@ class Finding:
         confidence: For growth, 1 minus the chance that a number that only fluctuates
             rises like this.
         steps: For growth, the path in full names of types.
+        source: Where the objects are made, or else the function that holds them;
+            ``None`` if the dump does not say it.
     """
 
     rule: Rule
@@ -142,6 +159,7 @@ class Finding:
     confidence: float | None = None
     sentence: str = ""
     steps: tuple[str, ...] = ()
+    source: SourcePlace | None = None
 
     @property
     def told(self) -> str:
@@ -187,9 +205,10 @@ def judge(
     )
     # These are reported first, not among other notes.
     notes = [] if len(every) == 1 else notes_on(every)
+    order = [*notes_on_order(against), *notes_on_order(dumps)]
     found = Judged(
         dumps,
-        notes=[note for note in notes if note not in incomplete],
+        notes=[*order, *(note for note in notes if note not in incomplete)],
         incomplete=incomplete,
     )
     last = dumps[-1]
@@ -278,27 +297,28 @@ def growths(
 ) -> tuple[list[Finding], list[str]]:
     """The topmost paths that grew in every dump like a leak, and notes on others.
 
-    Both are sorted by new bytes, the most first.
+    Both are sorted by new bytes, the most first; garbage comes last.
     """
-    tree = path_tree(dumps, TREE)
+    tree = _tree(dumps)
     step = Step(max(rules.growth, 1), rules.growth_percent, _BYTES_SHARE)
     sizes = [dump.reachable_bytes for dump in dumps]
     grows, _ = growing(tree.object_count, tree.shallow_bytes, step, sizes)
     grows &= ~_is_root(tree) & ~is_unsure(tree, dumps)
-    # Newly compiled code is no leak; a class loader may be one.
     classes = named(dumps[-1].runtime).type_classes(tree.name, rules.own)
-    is_code = (classes == TypeClass.METADATA) & tree.has_objects
-    is_code &= ["Loader" not in name for name in tree.name]
-    grows &= ~is_code
+    is_code = is_metadata(dumps[-1].runtime, tree.name, rules.own)
+    grows &= ~(is_code & tree.has_objects)
+    # Nor are its constants, which it gets when it is compiled.
+    of_code = is_code & [bool(_CODE.search(name)) for name in tree.name]
+    grows &= ~(tree.is_above(of_code) & (classes != TypeClass.PROGRAM))
+    in_progress = _in_progress(tree)
+    busy = in_progress | tree.is_above(in_progress)
     has_more = np.zeros(len(grows), np.bool_)
     rows = np.flatnonzero(grows).tolist()
-    has_more[[row for row in rows if _has_more(dumps, tree, row)]] = True
-    in_progress = _in_progress(tree)
+    has_more[[row for row in rows if _has_more(dumps, tree, row, busy)]] = True
     trends = {row: trend_of(tree.object_count[row].tolist()) for row in rows}
     leaks = np.zeros(len(grows), np.bool_)
     leaks[[row for row, trend in trends.items() if trend.kind is Kind.LEAK]] = True
     leaks &= has_more
-    busy = in_progress | tree.is_above(in_progress)
     chosen = _blamed(dumps[-1], rules, tree, leaks & ~busy)
     keys = _keys(dumps[-1], rules, tree, chosen)
     chosen[list(keys)] = False
@@ -321,20 +341,15 @@ def growths(
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
         path = tree.captions(row, captions)
-        steps = len(dumps) - 1
-        if (
-            counts[-1] - counts[0] < _FEW_OBJECTS * steps
-            and more < _LITTLE_BYTES * steps
-            and more < _LITTLE_SHARE * sizes[-1]
-        ):
+        if _is_little(counts, more, sizes[-1]):
             little.append(
-                f"{path[-1]} grew{_each(len(dumps))}, by only {human_bytes(more)} in "
-                f"all: {text} objects, {ARROW.join(path)}."
+                f"{path[-1]} grew{each_time(len(dumps))}, by only {human_bytes(more)} "
+                f"in all: {text} objects, {ARROW.join(path)}."
             )
             continue
         confidence = trends[row].confidence
         message = (
-            f"{path[-1]} grew{_each(len(dumps))}: {text} objects, "
+            f"{path[-1]} grew{each_time(len(dumps))}: {text} objects, "
             f"{human_bytes(max(more, 0))} more in all"
             f"{beside} (confidence {confidence:.0%})."
         )
@@ -345,11 +360,52 @@ def growths(
         )  # fmt: skip
         found.append((-more, key, finding))
     findings = [finding for *_, finding in sorted(found, key=lambda one: one[:2])]
-    notes = _notes_on_others(tree, captions, others, trends)
-    return findings, notes + little[:_LISTED]
+    notes = _notes_on_others(tree, captions, others, trends) + little[:_LISTED]
+    waste, told = _garbage(dumps, step, rules)
+    return findings + waste, notes + told
 
 
-def _each(dump_count: int) -> str:
+def _is_little(counts: Sequence[int], more_bytes: int, heap_bytes: int) -> bool:
+    """Whether so few objects and bytes grew that it is a note."""
+    steps = len(counts) - 1
+    return (
+        counts[-1] - counts[0] < _FEW_OBJECTS * steps
+        and more_bytes < _LITTLE_BYTES * steps
+        and more_bytes < _LITTLE_SHARE * heap_bytes
+    )
+
+
+def _garbage(
+    dumps: Sequence[ComparedDump], step: Step, rules: Rules
+) -> tuple[list[Finding], list[str]]:
+    """The garbage that grew like a leak, as a finding or a note."""
+    grew = garbage_of(dumps, step, rules)
+    if grew is None:
+        return [], []
+    captions = dumps[-1].captions
+    name = captions.of(grew.type_name)
+    below = tuple(dict.fromkeys(map(captions.of, grew.below)))[:_LISTED]
+    counts = ", ".join(f"{count:,}" for count in grew.counts)
+    beside = f", with {', '.join(below)}" if below else ""
+    told = (
+        f"{name} that nothing holds grew{each_time(len(dumps))}: {counts} objects, "
+        f"{human_bytes(grew.more_bytes)} more in all{beside}"
+    )
+    if not grew.is_kept or _is_little(
+        grew.counts, grew.more_bytes, dumps[-1].reachable_bytes
+    ):
+        return [], [f"{told}. {grew.why}"]
+    key = fingerprint(("garbage", normalised_type(grew.type_name)))
+    message = f"{told} (confidence {grew.confidence:.0%}). {grew.why}"
+    return [
+        Finding(
+            Rule.GARBAGE, key, ("garbage", name), message, grew.counts, below,
+            confidence=grew.confidence, steps=("garbage", grew.type_name),
+        )
+    ], []  # fmt: skip
+
+
+def each_time(dump_count: int) -> str:
     """The words that follow "grew"; none for two dumps."""
     return " in every dump" if dump_count >= FEWEST_DUMPS else ""
 
@@ -366,7 +422,7 @@ def _notes_on_others(
         counts = ", ".join(f"{count:,}" for count in tree.object_count[row].tolist())
         path = tree.captions(row, captions)
         found.append(
-            f"{path[-1]} grew{_each(tree.object_count.shape[1])}, "
+            f"{path[-1]} grew{each_time(tree.object_count.shape[1])}, "
             f"{_KINDS[trends[row].kind]}: {counts} objects, {ARROW.join(path)}."
         )
     if len(rows) > _LISTED:
@@ -434,19 +490,36 @@ def _keys(
         Rows of such paths, mapped to the path of the program's objects in the same
         container, if it grew at least as much.
     """
-    types = named(dump.runtime).type_classes(tree.name, rules.own)
-    more = tree.object_count[:, -1] - tree.object_count[:, 0]
+    runtime = named(dump.runtime)
+    types = runtime.type_classes(tree.name, rules.own)
+    tables = frozenset(runtime.entries_fields.values())
+    size = tree.explained_bytes
+    count = tree.object_count[:, -1] - tree.object_count[:, 0]
     beside: dict[int, list[int]] = {}
     for row in np.flatnonzero(chosen).tolist():
-        beside.setdefault(int(tree.parent[row]), []).append(row)
+        above = int(tree.parent[row])
+        if types[row] != TypeClass.PROGRAM and tree.name[above] in tables:
+            above = int(tree.parent[above])
+        beside.setdefault(above, []).append(row)
     found: dict[int, int] = {}
     for parent, rows in beside.items():
         own = [row for row in rows if types[row] == TypeClass.PROGRAM]
         if own and tree.has_objects[parent]:
-            most = max(own, key=lambda row: (more[row], -row))
-            values = [row for row in rows if types[row] == TypeClass.LIBRARY]
-            found |= {row: most for row in values if more[row] <= more[most]}
+            most = max(own, key=lambda row: (count[row], -row))
+            found |= {
+                row: most
+                for row in rows
+                if types[row] in (TypeClass.LIBRARY, TypeClass.CONTAINER)
+                and count[row] <= _ABOUT * count[most]
+                and (types[row] == TypeClass.LIBRARY or size[row] <= size[most])
+            }
     return found
+
+
+def _tree(dumps: Sequence[ComparedDump]) -> PathTree:
+    """The paths that are judged; stored tables have only shortest ones."""
+    is_there = all(TREE in dump.paths["tree"] for dump in dumps)
+    return path_tree(dumps, TREE if is_there else "root_paths")
 
 
 def _is_root(tree: PathTree) -> Flags:
@@ -466,14 +539,20 @@ def _below(tree: PathTree, rows: Sequence[int]) -> dict[int, list[str]]:
     return found
 
 
-def _has_more(dumps: Sequence[ComparedDump], tree: PathTree, row: int) -> bool:
+def _has_more(
+    dumps: Sequence[ComparedDump], tree: PathTree, row: int, busy: Flags
+) -> bool:
     """Whether objects of the path's type became more in every dump, wherever they are.
 
     Otherwise the objects that seem new were elsewhere before. Half of the growth is
-    enough, for the type may be common.
+    enough, for the type may be common. What is in progress does not count, since it
+    comes and goes.
     """
-    key = normalised_type(tree.name[row])
+    name = tree.name[row]
+    alike = [at for at in np.flatnonzero(busy).tolist() if tree.name[at] == name]
+    key = normalised_type(name)
     totals = [dump.count_of(key) for dump in dumps]
+    totals -= tree.object_count[alike].sum(axis=0)
     counts = tree.object_count[row].tolist()
     return all(
         2 * (more - before) >= after - count
@@ -502,7 +581,7 @@ def _over(dump: ComparedDump, budget: Budget) -> list[Finding]:
         size = sum(total.shallow_bytes for total in matching)
     else:
         pattern = str(budget.path)
-        tree = path_tree([dump], TREE)
+        tree = _tree([dump])
         rows = [
             row
             for row in range(1, len(tree.name))
@@ -551,84 +630,3 @@ def _named(dump: ComparedDump, pattern: str) -> list[TypeTotals]:
         if fnmatchcase(total.name, pattern)
         or fnmatchcase(dump.captions.of(total.name), pattern)
     ]
-
-
-_SAMPLE = 2000
-"""Objects of a path that are looked at as examples."""
-
-
-def with_examples(
-    findings: Sequence[Finding], tables: HeapTables
-) -> tuple[list[Finding], list[str]]:
-    """Give findings of growth a path to one of their objects; return notes, too.
-
-    Growth of objects that only weak references lead to, and that the next collection
-    frees, becomes a note.
-
-    Args:
-        findings: Findings about the last dump.
-        tables: Tables by which that dump was judged, with the path of each object.
-    """
-    grown = {one.fingerprint for one in findings if one.rule is Rule.GROWTH}
-    if not grown:
-        return list(findings), []
-    graph, metrics = tables.graph, tables.metrics
-    classes = named(graph.runtime).type_classes(graph.type_names, tables.own)
-    paths = Paths(graph, metrics, classes)
-    objects = _objects_on(grown, tables)
-    is_freed_next = metrics.is_freed_next()
-    found, notes = [], []
-    for finding in findings:
-        example: tuple[str, ...] = ()
-        sentence = ""
-        rows = objects.get(finding.fingerprint)
-        if rows is not None and len(rows):
-            if bool(is_freed_next[rows].all()):
-                notes.append(
-                    f"{finding.path[-1]} grew{_each(len(finding.counts))}, but only "
-                    "weak references and handles lead to these objects: the next "
-                    "collection frees them."
-                )
-                continue
-            kind = int(graph.type_index[rows[0]])
-            if (held := paths.holder(kind, rows)) is not None:
-                example, _ = paths.steps(held)
-                sentence = _sentence(finding, graph, held, kind)
-        found.append(replace(finding, example=example, sentence=sentence))
-    return found, notes
-
-
-def _sentence(finding: Finding, graph: HeapGraph, holder: Holder, kind: int) -> str:
-    """What holds the objects that grew, in the words of leak suspects."""
-    return Words(
-        type_name=graph.type_names[kind],
-        object_count=finding.counts[-1],
-        retained_bytes=None,
-        share=0.0,
-        holder=holder,
-        between=[graph.type_name(at) for at in holder.between],
-        is_run=False,
-        captions=graph.captions,
-        runtime=graph.runtime,
-    ).sentence
-
-
-def _objects_on(
-    wanted: Container[str], tables: HeapTables
-) -> dict[str, NDArray[np.int32]]:
-    """Some of the objects at the end of each path, by its fingerprint."""
-    graph, metrics = tables.graph, tables.metrics
-    tree = tables.merged[TREE]
-    assert tree.row is not None
-    keys = tables.type_paths["fingerprint"].to_list()
-    found: dict[str, NDArray[np.int32]] = {}
-    for path, (key, above) in enumerate(zip(keys, tree.parent.tolist(), strict=True)):
-        # Nodes and tables of a collection are on its path, too.
-        if key in wanted and key not in found and keys[above] != key:
-            on_path = (tree.row == path) & (metrics.root_distance > 0)
-            # Objects of paths that are left out have the row of the nearest path above.
-            on_path &= graph.type_index == tree.type_index[path]
-            rows = rows_where(on_path)
-            at = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)
-            found[key] = rows[at]
-    return found

@@ -7,10 +7,13 @@ which one odd step does not move:
 
 - The smallest step must be at least 0.95 of the median with three dumps, 0.7 with four,
   and 0.4 with five or more: more dumps leave less to chance.
-- Or the steps become larger, and the last count is at least 1.5 times the first, which
-  is more than a cache of a steady program fluctuates by.
+- Or the last count is at least 1.5 times the first, which is more than a cache of a
+  steady program fluctuates by: the work differed from dump to dump.
 - If every step is smaller than the one before, and the last is at most 0.9 of the
-  first, the population fills up.
+  first, the population fills up. One that fills from nothing adds less and less in a
+  way that its beginning shows, too: a step is no smaller a part of the one before than
+  the first step is of what there was. If the second of two steps is less than that,
+  but at least half of the first, the work differed.
 
 Measured by ``make bench-gate``.
 """
@@ -34,6 +37,9 @@ _LEAST_ALIKE = 0.4
 
 SHRINKS = 0.9
 """A population fills up if its last step is at most this share of the first."""
+
+HALF = 0.5
+"""The last step of work that differs is at least this share of the first."""
 
 RISES = 1.5
 """No fluctuation explains a last count that is this multiple of the first."""
@@ -80,9 +86,13 @@ def trend_of(counts: Sequence[int]) -> Trend:
     if len(steps) == 1:
         return Trend(Kind.LEAK, confidence)
     shrinks = all(after < before for before, after in pairwise(steps))
+    rises = told[-1] >= RISES * counts[first]
     if shrinks and steps[-1] <= SHRINKS * steps[0]:
-        return Trend(Kind.FILLS_UP, confidence)
-    rises = steps[-1] > steps[0] and told[-1] >= RISES * told[0]
+        # A cache that fills adds the same part of the step before each time, or more.
+        expected = steps[0] * steps[-2] / told[0] if told[0] else 0.0
+        differed = len(steps) == 2 and rises
+        differed &= SHRINKS * expected > steps[-1] >= HALF * steps[0]
+        return Trend(Kind.LEAK if differed else Kind.FILLS_UP, confidence)
     if rises or alike >= LEAST_ALIKE.get(len(told), _LEAST_ALIKE):
         return Trend(Kind.LEAK, confidence)
     return Trend(Kind.UNEVEN, confidence)

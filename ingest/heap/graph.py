@@ -243,6 +243,9 @@ class HeapGraph:
             empty if that is not known.
         producer: Program that wrote the dump; empty if not recorded.
         notes: What the reader inferred, in words.
+        taken_ms: When it was taken, milliseconds since 1970; ``None`` if not recorded.
+        collects: Whether the program's garbage collector was switched on; ``None`` if
+            not recorded.
         object_count: N.
         object_id: uint64 (N + M,). Id of the object in the dump: an address or an
             opaque number. Not sorted, not dense; unique, or unique within a domain in
@@ -354,6 +357,8 @@ class HeapGraph:
     sampling: Sampling | None = None
     producer: str = ""
     notes: tuple[str, ...] = ()
+    taken_ms: int | None = None
+    collects: bool | None = None
     null_reference_count: int = 0
     folded: Folded = Folded()
     collections: tuple[GarbageCollection, ...] = ()

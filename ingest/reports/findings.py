@@ -5,9 +5,10 @@ JUnit XML has a test for each rule and each finding.
 Source: the format that Jenkins, GitLab and others read, which has no standard. The
 strictest schema in use is that of the Jenkins xUnit plugin.
 
-SARIF 2.1.0 is for code scanning. A leak has no line of source. Its place is the
-baseline, where it can be accepted, and which is the same file in every run. Its path
-through the heap is a logical location. Services match results of two runs by
+SARIF 2.1.0 is for code scanning. The place of a finding is the line of source that
+makes or holds its objects. If the dump does not say it, it is the baseline, where the
+finding can be accepted, and which is the same file in every run. Its path through the
+heap is a logical location. Services match results of two runs by
 ``partialFingerprints``.
 
 Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
@@ -18,9 +19,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from xml.etree import ElementTree
 
 from ingest import __version__
@@ -33,7 +34,7 @@ from ingest.words.text import counted, human_bytes, printable
 
 if TYPE_CHECKING:
     from ingest.gate.baseline import BaselineComparison
-    from ingest.gate.findings import Finding, Judged
+    from ingest.gate.findings import Finding, Judged, SourcePlace
 
 
 JSON_VERSION = 1
@@ -93,7 +94,7 @@ class Verdict:
 
         One dump, or a part of one, does not show that a leak is gone.
         """
-        is_shown = self.is_conclusive and len(self.judged.dumps) > 1
+        is_shown = not self.judged.incomplete and len(self.judged.dumps) > 1
         return "; --prune removes it" if is_shown else ""
 
     @property
@@ -133,6 +134,8 @@ def as_text(verdict: Verdict) -> str:
             hanging="   ",
         )
         text += folded(printable(finding.place), "     ", "  ")
+        if finding.source is not None:
+            text += folded(f"source {printable(_source(finding.source))}", "     ")
         text += folded(f"fingerprint {finding.fingerprint}", "     ")
         if finding.example:
             text += folded("For example:", "     ") + path_text(finding.example, None)
@@ -215,6 +218,7 @@ def _fact(finding: Finding) -> dict[str, object]:
         "confidence": finding.confidence,
         "below": list(finding.below),
         "note": finding.note,
+        "source": None if finding.source is None else finding.source._asdict(),
         "example": list(finding.example),
     }
 
@@ -230,13 +234,44 @@ def as_annotations(verdict: Verdict) -> str:
         for line in verdict.judged.incomplete
     ]
     lines += [
-        f"::error title={_property(finding.rule.meaning)}::"
+        f"::error {_annotated(finding.source)}"
+        f"title={_property(finding.rule.meaning)}::"
         + _data(f"{finding.told} {finding.place} [{finding.fingerprint}]")
         for finding in verdict.compared.new
     ]
     lines += [f"::warning::{_data(remark)}" for remark in verdict.remarks]
     lines.append(f"::notice::{_data(verdict.headline)}")
     return "\n".join(lines) + "\n"
+
+
+def _annotated(source: SourcePlace | None) -> str:
+    """The file and line of an annotation; empty if unknown."""
+    if source is None:
+        return ""
+    uri = _property(unquote(_uri(source.file)))
+    return f"file={uri},line={max(source.line, 1)},"
+
+
+def _source(source: SourcePlace) -> str:
+    """A place as text, with the file relative to this folder if it is in it."""
+    numbers = [str(number) for number in (source.line, source.column) if number]
+    return ":".join((unquote(_uri(source.file)), *numbers))
+
+
+def _uri(file: str) -> str:
+    """The address of a source file, relative to this folder if it is in it."""
+    name = unquote(file.removeprefix("file://")) if "file://" in file[:7] else file
+    if "://" in name:
+        return name
+    path = PurePath(name)
+    if path.is_absolute():
+        here = Path.cwd()
+        return (
+            quote(path.relative_to(here).as_posix())
+            if (path.is_relative_to(here))
+            else path.as_uri()
+        )
+    return quote(name.replace("\\", "/"))
 
 
 def _data(text: str) -> str:
@@ -364,6 +399,11 @@ def _result(finding: Finding, place: str) -> dict[str, object]:
     text = f"{finding.told} {finding.place}"
     if finding.note:
         text += f" ({finding.note})"
+    uri, region = place, {"startLine": 1}
+    if (source := finding.source) is not None:
+        uri, region = _uri(source.file), {"startLine": max(source.line, 1)}
+        if source.column:
+            region["startColumn"] = source.column
     return {
         "ruleId": finding.rule.value,
         "ruleIndex": list(Rule).index(finding.rule),
@@ -372,8 +412,8 @@ def _result(finding: Finding, place: str) -> dict[str, object]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": place},
-                    "region": {"startLine": 1},
+                    "artifactLocation": {"uri": uri},
+                    "region": region,
                 },
                 "logicalLocations": [
                     {"fullyQualifiedName": finding.place, "kind": "member"}

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 from ingest.analysis.fingerprints import normalised_type
-from ingest.compare.dumps import notes_on
+from ingest.compare.dumps import notes_on, notes_on_order
 from ingest.compare.growth import FEWEST_DUMPS
 from ingest.gate.findings import growths
 from ingest.gate.rules import Rules
@@ -64,7 +64,7 @@ def growth_facts(
     ]
     return {
         "dumps": [dump.name for dump in dumps],
-        "notes": list(notes_on(dumps)),
+        "notes": [*notes_on_order(dumps), *notes_on(dumps)],
         "headlines": [
             *([one["sentence"] for one in grown[:HEADLINES]] or [_no_growth(dumps)]),
             *others,

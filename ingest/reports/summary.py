@@ -21,7 +21,7 @@ from ingest.reports.suspects import (
     smaller_text,
     suspects_text,
 )
-from ingest.runtimes import named
+from ingest.runtimes import TypeClass, named
 from ingest.suspects.find import find_suspects
 from ingest.words.text import counted, human_bytes, printable
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from ingest.suspects.find import Findings
     from ingest.words.text import Captions
 
+
+_NOTABLE_SHARE = 0.01
+"""Types of the program that retain this share of the heap are listed first."""
 
 _BLOCK = 1 << 16
 """Objects in a slice, in which the largest are searched."""
@@ -110,7 +113,7 @@ def facts(
             }
             for index in _largest(metrics.retained_bytes, graph, top)
         ],
-        "top_types": _top_types(graph, metrics, top, estimated_types),
+        "top_types": _top_types(graph, metrics, top, estimated_types, own),
         "metadata_bytes": findings.metadata_bytes,
         "garbage_types": list(findings.garbage),
         "suspects": of_heap(graph, findings.suspects),
@@ -177,8 +180,19 @@ def _top_types(
     metrics: HeapMetrics,
     top: int,
     estimated: Mapping[str, Sequence[int]],
+    own: Sequence[str],
 ) -> list[dict[str, object]]:
-    order = np.argsort(-metrics.type_retained_bytes, kind="stable")[:top]
+    """The types that retain most, those of the program before the runtime's own.
+
+    Small types of the program do not come before large ones of a library, and the
+    runtime's metadata is left out.
+    """
+    retained = metrics.type_retained_bytes
+    classes = named(graph.runtime).type_classes(graph.type_names, own)
+    is_first = classes == TypeClass.PROGRAM
+    is_first &= retained >= _NOTABLE_SHARE * metrics.reachable_bytes
+    order = np.lexsort((-retained, ~is_first))
+    order = order[classes[order] != TypeClass.METADATA][:top]
     return [
         {
             "type": graph.type_names[t],

@@ -134,6 +134,8 @@ class Runtime:
             constant with its name; ``None`` if there is none, or dumps do not tell.
         weak: Words for what refers to objects in its dumps without keeping them alive;
             empty if there is nothing of the kind.
+        counts_references: Whether it frees most objects at once, by counting
+            references, so that only circles wait for its collector.
         has_finalizer_queue: Whether objects that wait for their finalizers have roots.
         lasting_ids: Tells which ids name the same object in all dumps of one process;
             ``None`` if no ids do.
@@ -221,6 +223,7 @@ class Runtime:
     supertypes: tuple[str, ...] = ()
     enums: tuple[str, str] | None = None
     weak: str = "weak references or weak roots"
+    counts_references: bool = False
     has_finalizer_queue: bool = False
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
     unique_hashes: bool = False

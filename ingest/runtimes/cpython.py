@@ -72,6 +72,7 @@ CPYTHON = Runtime(
     supertypes=("__bases__", "[]"),
     enums=("enum.Enum", "_name_"),
     weak="",
+    counts_references=True,
     metadata=_METADATA,
     containers=_CONTAINERS,
     library=(

@@ -10,12 +10,12 @@ The folding over runtime types is our own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, UNREACHABLE, search_roots
+from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
@@ -25,7 +25,7 @@ from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.evidence import Evidence, evidence, finalizer, unused_slots
 from ingest.suspects.outside import outside_of, with_outside
-from ingest.suspects.ownership import statics_of_program, with_types_by_name
+from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import Held, Pile, PileSearch
 from ingest.suspects.words import Words
 from ingest.words.text import human_bytes, printable
@@ -154,17 +154,8 @@ def find_suspects(
     outside = outside_of(graph, metrics)
     if outside is not None:
         graph, metrics = with_outside(graph, metrics, outside)
-    metrics = _from_owners(graph, metrics, own)
+    metrics = from_owners(graph, metrics, own)
     return _Search(graph, metrics, own, outside).findings()
-
-
-def _from_owners(
-    graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
-) -> HeapMetrics:
-    """The metrics with paths from the best owners instead of shortest ones."""
-    best = statics_of_program(graph, own)
-    reach = search_roots(graph, metrics.policy, best=best)
-    return replace(metrics, root_distance=reach.distance, path_parent=reach.parent)
 
 
 class _Told(NamedTuple):

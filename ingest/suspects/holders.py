@@ -222,13 +222,50 @@ class Paths:
         It is between both or between two of the objects, or what a timer there calls,
         with its place.
         """
-        for index in reversed((*holder.between, *link[1:-1], holder.member)):
+        objects = (*holder.between, *link[1:-1], holder.member)
+        value = self._last_function(objects)
+        if value is None:
+            return None
+        placed = _PLACED.match(value)
+        return printable(placed[0] if placed else value)[:_MAX_FUNCTION]
+
+    def _last_function(self, objects: Sequence[int]) -> str | None:
+        """Name and place of the last function among objects, or that a timer calls."""
+        for index in reversed(objects):
             for at in (index, *self._called_by(index)):
-                value = self._function(at)
-                if value is not None:
-                    placed = _PLACED.match(value)
-                    return printable(placed[0] if placed else value)[:_MAX_FUNCTION]
+                if (value := self._function(at)) is not None:
+                    return value
         return None
+
+    def source(self, holder: Holder) -> tuple[str | None, bool]:
+        """Name and place of the function that holds, or of one in the module that does.
+
+        It is the last one of the program's on the path to the objects, or a function
+        that uses the scope which is there.
+
+        Returns:
+            The value of the function, ``None`` if there is none; and whether only its
+            script is that of the holder, not its line.
+        """
+        value = self._last_function((*holder.between, holder.member))
+        graph, runtime = self._graph, named(self._graph.runtime)
+        scope = runtime.patterns.get("closure")
+        if value is not None or not runtime.function_type or scope is None:
+            return value, False
+        for index in reversed(holder.path):
+            if (value := self._function(index)) is not None:
+                return value, False
+            name = graph.type_name(index)
+            is_module = bool(runtime.module_prefix) and name.startswith(
+                runtime.module_prefix
+            )
+            if is_module or re.match(scope, name):
+                at = np.flatnonzero(graph.ref_target == index)
+                rows = np.searchsorted(graph.ref_start, at, "right") - 1
+                users = filter(None, map(self._function, rows.tolist()))
+                if (value := min(users, default=None)) is not None:
+                    return value, is_module
+        return None, False
 
     def _called_by(self, index: int) -> list[int]:
         """The functions that a timer refers to; none for what is no timer."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, UNREACHABLE
+from ingest.analysis.distances import ROOT, UNREACHABLE, search_roots
 from ingest.analysis.types import rows_where
 from ingest.arrays.compiled import kernel
 from ingest.arrays.search import place_of
@@ -148,6 +148,15 @@ def statics_of_program(graph: HeapGraph, own: Sequence[str] = ()) -> Bools:
         has_name = (graph.root_type < 0) & (graph.root_field >= 0)
         is_own[has_name] = of_fields[graph.root_field[has_name]]
     return np.asarray(is_static & is_own)
+
+
+def from_owners(
+    graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str] = ()
+) -> HeapMetrics:
+    """The metrics with paths from the best owners instead of shortest ones."""
+    best = statics_of_program(graph, own)
+    reach = search_roots(graph, metrics.policy, best=best)
+    return replace(metrics, root_distance=reach.distance, path_parent=reach.parent)
 
 
 def _statics(graph: HeapGraph) -> Bools:

@@ -14,14 +14,27 @@ import numpy as np
 import polars as pl
 
 from ingest.analysis import fingerprints
-from ingest.analysis.distances import NOT_REACHED, ROOT, UNREACHABLE, holds
-from ingest.analysis.merged import MAX_GROUPS, NOT_A_TYPE, TREES, merged_tree
+from ingest.analysis.distances import (
+    NOT_REACHED,
+    ROOT,
+    UNREACHABLE,
+    holds,
+    owner_ranks,
+)
+from ingest.analysis.merged import (
+    MAX_GROUPS,
+    NOT_A_TYPE,
+    OWNER_PATHS,
+    TREES,
+    merged_tree,
+)
 from ingest.analysis.metrics import most_connected
 from ingest.analysis.types import largest_first, supertypes
 from ingest.heap.graph import MISSING_TYPE_NAME, NO_FIELD, RefKind, RootKind
 from ingest.heap.values import ValueKind
 from ingest.runtimes import named as runtime_named
 from ingest.suspects.find import find_suspects
+from ingest.suspects.ownership import from_owners, statics_of_program
 from ingest.tables import estimates
 from ingest.tables.origins import OriginColumns
 from ingest.tables.regions import Regions
@@ -412,11 +425,17 @@ class HeapColumns:
             "dominators": self.metrics.dominator,
             "root_paths": self.metrics.path_parent,
         }
+        rank = None
+        if OWNER_PATHS in self.trees:
+            owned = from_owners(self.graph, self.metrics, self.own)
+            parent[OWNER_PATHS] = owned.path_parent
+            rank = owner_ranks(self.graph, statics_of_program(self.graph, self.own))
         return {
             name: merged_tree(
                 self.graph,
                 parent[name],
-                by_root=self.roots.holding if name == "root_paths" else None,
+                by_root=None if name == "dominators" else self.roots.holding,
+                rank=rank if name == OWNER_PATHS else None,
                 limit=self.path_limit,
                 rows=self.path_rows,
             )
@@ -449,7 +468,9 @@ class HeapColumns:
                             self._group_names(tree, captions, of_roles),
                             dtype=pl.String,
                         ),
-                        "fingerprint": self._fingerprints(name, tree),
+                        "fingerprint": self._fingerprints(
+                            "root_paths" if name == OWNER_PATHS else name, tree
+                        ),
                         "depth": tree.depth,
                         "object_count": tree.object_count,
                         "shallow_bytes": tree.shallow_bytes,

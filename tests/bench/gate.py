@@ -20,7 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ingest.analysis.metrics import analyse
-from ingest.compare.dumps import of_tables
+from ingest.compare.dumps import of_heap
 from ingest.gate.findings import MAX_PATHS, TREE, Finding, judge
 from ingest.gate.rules import Rules
 from ingest.heap.identity import Identity
@@ -60,18 +60,20 @@ _SMALL, _SHARE = 0.02, 0.03
 """Of `make bench-answers`: scale of a leak, and its share of the heap."""
 
 
-def compared(dump: str | bytes, number: int = 0) -> ComparedDump:
-    """What the gate keeps of a dump in memory."""
+def tables_of(dump: str | bytes, *, path_rows: bool = False) -> HeapTables:
+    """The tables by which the gate judges a dump."""
     data = dump.encode() if isinstance(dump, str) else dump
     graph = read(Source("test", BytesIO(data), len(data)), DEFAULTS, silent)
     metrics = analyse(graph, origins=False)
-    return of_tables(
-        f"dump {number}",
-        HeapTables(graph, metrics, path_limit=MAX_PATHS, trees=(TREE,)),
-        format_name=graph.format_name,
-        runtime=graph.runtime,
-        identity=Identity(f"{number}-{len(data)}"),
+    return HeapTables(
+        graph, metrics, path_limit=MAX_PATHS, trees=(TREE,), path_rows=path_rows
     )
+
+
+def compared(dump: str | bytes, number: int = 0) -> ComparedDump:
+    """What the gate keeps of a dump in memory."""
+    identity = Identity(f"{number}-{len(dump)}")
+    return of_heap(f"dump {number}", tables_of(dump), identity)
 
 
 def findings(dumps: Sequence[str | bytes], rules: Rules | None = None) -> list[Finding]:

@@ -96,6 +96,7 @@ class RecordedFile(NamedTuple):
         flat_arrays: uint64 (F, 2), pairs in one column. Arrays that have values instead
             of references, each with the class of the values.
         is_redacted: Whether its values were replaced by blank ones.
+        taken_ms: When it was begun, milliseconds since 1970; ``None`` if unknown.
     """
 
     version: str
@@ -105,6 +106,7 @@ class RecordedFile(NamedTuple):
     spaces: dict[int, str]
     flat_arrays: Sequence[NDArray[np.uint64]] = ()
     is_redacted: bool = False
+    taken_ms: int | None = None
 
 
 def assemble(
@@ -169,6 +171,7 @@ def assemble(
         complete=None if holding is None else partial(hold_classes, classes=holding),
         format_name=NAME,
         runtime=JVM.name,
+        taken_ms=found.taken_ms,
         producer=f"{vm}, HPROF {found.version}; {fit}",
         notes=notes,
         part=part,

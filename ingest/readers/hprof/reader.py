@@ -69,7 +69,7 @@ fields of values within fields."""
 _HEADER_BYTES = 9
 _LONGEST_NAME_RECORD = 1 << 20
 _SMALLEST_WINDOW_BYTES = 1 << 13
-_UNLIMITED = 1 << 62
+_UNLIMITED, _LATEST_MS = 1 << 62, 1 << 45
 _MOST_SPACES = 128
 """The most parts of a heap. Android numbers them A, I, Z, and 0 for none."""
 _NAMES_AT_ONCE = 1 << 13
@@ -198,6 +198,7 @@ def _dumps(
                 RecordedFile(
                     parser.version, parser.id_size, parser.table, parser.stacks,
                     parser.spaces, parser.flat_arrays, parser.is_redacted,
+                    parser.taken_ms,
                 ),
             )  # fmt: skip
         index += 1
@@ -212,6 +213,7 @@ class _Parser:
         feed: The file.
         version: As in its first line.
         id_size: 4 or 8.
+        taken_ms: When the file was begun, milliseconds since 1970; ``None`` if unknown.
         table: The classes.
         stacks: Stack traces.
         spaces: Names of the parts of the heap, by number.
@@ -238,7 +240,8 @@ class _Parser:
             raise feed.malformed(
                 f"ids have {counted(self.id_size, 'bytes')}, not 4 or 8"
             )
-        feed.take(8)  # milliseconds since 1970
+        taken_ms = int.from_bytes(feed.take(8), "big")
+        self.taken_ms = taken_ms if 0 < taken_ms < _LATEST_MS else None
         self._names = NameTable()
         self.table = ClassTable(self.id_size, self._names, counter, names, is_whole)
         self.spaces: dict[int, str] = {}

@@ -100,6 +100,10 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
         is_redacted=recorded.header.get("redacted") == MARK,
         producer=_producer(recorded),
         notes=_notes(recorded, told_bytes),
+        taken_ms=_taken_ms(recorded),
+        collects=None
+        if (told := recorded.header.get("collects")) is None
+        else bool(told),
         owners=tuple(roots.owners),
         stacks=ThreadStacks.of(roots.stacks),
         field_names=tuple(fields.names),
@@ -152,6 +156,14 @@ def _places(
     for row, place in told.items():
         places[np.searchsorted(at, row)] = fields.row(place)
     return at, places
+
+
+def _taken_ms(recorded: Recorded) -> int | None:
+    """When the dump was begun, milliseconds since 1970; ``None`` if not recorded."""
+    since_s = recorded.header.get("started")
+    if not isinstance(since_s, int | float) or not 0 <= since_s < 1 << 40:
+        return None
+    return int(since_s * 1000)
 
 
 def _producer(recorded: Recorded) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from ingest.compare.changes import compare
 from ingest.compare.dimensions import Dimension
+from ingest.compare.dumps import Taken
 from ingest.gate.findings import Judged, Rule, judge
 from ingest.gate.rules import Budget, Rules
 from ingest.gate.trend import SURE, Kind, trend_of
@@ -55,6 +56,9 @@ OBJECTS = 2000
         ([100, 111, 120, 131, 139], Kind.LEAK),  # not shrinking from each to the next
         ([100, 140, 170, 190, 200], Kind.FILLS_UP),
         ([40, 50], Kind.LEAK),
+        ([1500, 2772, 3623], Kind.LEAK),  # the work differed
+        ([1000, 2300, 2800, 4000], Kind.LEAK),
+        ([146, 282, 403, 497], Kind.FILLS_UP),
     ],
 )
 def test_how_counts_grow(counts: list[int], kind: Kind) -> None:
@@ -337,3 +341,75 @@ def test_what_limits_a_comparison_is_said() -> None:
     assert "different formats" in notes(
         dump, replace(other, format_name="dartheap", identity=None)
     )
+
+
+@pytest.mark.parametrize(
+    ("taken", "why"),
+    [
+        ([Taken(5, 9, 9000), Taken(7, 4, 1000)], ""),  # the clock decides
+        ([Taken(7), Taken(5)], "so says the clock in them"),
+        ([Taken(None, 9, 1000), Taken(None, 7, 9000)], "ids rise as long as a process"),
+        ([Taken(None, 7, 9000), Taken(None, 9, 1000)], ""),
+        ([Taken(None, None, 9000), Taken(None, None, 1000)], "was written earlier"),
+        ([Taken(None, None, 1900), Taken(None, None, 1000)], ""),  # as a checkout does
+        ([Taken(7), Taken(None, 7)], ""),
+    ],
+)
+def test_dumps_in_reversed_order_are_told(taken: list[Taken], why: str) -> None:
+    dump = compared(held([7], HANDLE)[0])
+    dumps = [
+        replace(dump, name=f"dump {at}", identity=None, taken=one)
+        for at, one in enumerate(taken)
+    ]
+
+    notes = judge(dumps, Rules()).notes
+
+    told = [one for one in notes if "dump 1 seems to be older than dump 0" in one]
+    assert bool(told) is bool(why)
+    assert all(why in one for one in told)
+    assert [one for one in compare(dumps).notes if "older" in one] == told
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_thread_that_looks_at_a_map_changes_nothing(*, leaks: bool) -> None:
+    """It has the map itself in a local variable, and other maps besides."""
+    dumps = []
+    for step, threads in enumerate((0, 2, 1)):
+        program = Program(step, random.Random(1), random.Random(step))
+        background(program, OBJECTS)
+        orders = program.things("Shop.Order", 200 + 20 * step * leaks)
+        table = program.map_of("Shop.Order", orders)
+        program.root(program.obj("Shop.Orders", 24, table), STATIC, "Shop.Orders")
+        for _ in range(threads):
+            program.root(table, LOCAL)
+            own = program.things("Shop.Order", 30)
+            program.root(program.map_of("Shop.Order", own), LOCAL)
+        dumps.append(compared(program.dump(), step))
+
+    found = judge(dumps, Rules(suspects=False)).findings
+
+    assert [one.counts for one in found] == [(200, 220, 240)] * leaks
+    assert not any(
+        row.growth for row in compare(dumps).of(Dimension.ROOT_PATH)
+        if "Order" in row.name
+    ) or leaks  # fmt: skip
+
+
+def test_metadata_does_not_grow() -> None:
+    dumps = []
+    for step in range(3):
+        program = Program(step, random.Random(1), random.Random(step))
+        background(program, OBJECTS)
+        code = [
+            program.obj("(compiled code)", 900, program.obj("(string)", 300))
+            for _ in range(50 * (step + 1))
+        ]
+        program.root(program.array("Shop.Script", code), STATIC, "Shop.Scripts")
+        dumps.append(replace(compared(program.dump(), step), runtime="v8"))
+
+    judged = judge(dumps, Rules(suspects=False))
+
+    assert (judged.findings, judged.notes) == ([], [])
+    found = compare(dumps)
+    for by in (Dimension.TYPE, Dimension.ROOT_PATH):
+        assert not [row for row in found.growing(by) if "code" in row.name]

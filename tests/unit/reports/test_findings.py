@@ -8,12 +8,14 @@ whole schema is 130 kB.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 from xml.etree import ElementTree
 
 import pytest
 
 from ingest.gate.baseline import BaselineComparison, Entry
-from ingest.gate.findings import Finding, Judged, Rule
+from ingest.gate.findings import Finding, Judged, Rule, SourcePlace
 from ingest.reports.findings import (
     Verdict,
     as_annotations,
@@ -23,6 +25,11 @@ from ingest.reports.findings import (
     as_sarif,
     as_text,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.compare.dumps import ComparedDump
 
 SHAPES: dict[str, tuple[set[str], set[str]]] = {
     "log": ({"version", "runs"}, {"$schema"}),
@@ -46,7 +53,7 @@ SHAPES: dict[str, tuple[set[str], set[str]]] = {
     "location": (set(), {"physicalLocation", "logicalLocations"}),
     "physicalLocation": (set(), {"artifactLocation", "region"}),
     "artifactLocation": (set(), {"uri"}),
-    "region": (set(), {"startLine"}),
+    "region": (set(), {"startLine", "startColumn"}),
     "logicalLocation": (set(), {"fullyQualifiedName", "kind"}),
     "suppression": ({"kind"}, {"justification"}),
     "message": (set(), {"text"}),
@@ -157,3 +164,57 @@ def test_a_headline_says_how_many() -> None:
     assert verdict(strict=True).headline.endswith("1 unused in the baseline.")
     clean = Verdict(Judged(()), BaselineComparison((), (), {}))
     assert (clean.headline, clean.is_clean) == ("No findings.", True)
+
+
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [
+        ("{here}/src/a b.js", "src/a%20b.js"),
+        ("file://{here}/src/a%20b.js", "src/a%20b.js"),
+        ("/elsewhere/a.py", "file:///elsewhere/a.py"),
+        ("shop.rb", "shop.rb"),
+        ("https://shop.example/a.js", "https://shop.example/a.js"),
+    ],
+)
+def test_findings_point_to_their_source(
+    file: str, uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = SourcePlace(file.format(here=tmp_path), 12, 3)
+    one = Finding(Rule.GROWTH, "1-" + "a" * 32, ("a",), "It grew.", source=source)
+    script = replace(one, source=source._replace(line=0, column=0))
+    nowhere = replace(one, source=None)
+    found = BaselineComparison((one, script, nowhere), (), {})
+    told = Verdict(Judged(()), found, "base.toml")
+
+    (run,) = json.loads(as_sarif(told))["runs"]
+
+    assert [
+        result["locations"][0]["physicalLocation"] for result in run["results"]
+    ] == [
+        {"artifactLocation": {"uri": uri}, "region": place}
+        for place in ({"startLine": 12, "startColumn": 3}, {"startLine": 1})
+    ] + [{"artifactLocation": {"uri": "base.toml"}, "region": {"startLine": 1}}]
+    name = uri.replace("%20", " ")
+    assert f"source {name}:12:3" in as_text(told)
+    assert f"source {name}\n" in as_text(told)
+    assert as_annotations(told).count(",line=12,title=") == 1
+    facts = json.loads(as_json(told))["findings"]
+    assert facts[0]["source"]["line"] == 12
+    assert facts[2]["source"] is None
+
+
+@pytest.mark.parametrize("dumps", [0, 1, 2])
+@pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.parametrize("lacking", [(), ("half.",)])
+def test_only_several_whole_dumps_show_that_a_leak_is_gone(
+    dumps: int, lacking: tuple[str, ...], *, allowed: bool
+) -> None:
+    dump = cast("ComparedDump", object())
+    judged = Judged([dump] * dumps, incomplete=lacking)
+    unused = BaselineComparison((), (), {"1-" + "d" * 32: Entry("growth", "a")})
+
+    told = Verdict(judged, unused, "base.toml", allow_incomplete=allowed).remarks
+
+    is_told = any("--prune" in one for one in told)
+    assert is_told is (dumps == 2 and not lacking)
