@@ -308,11 +308,9 @@ def same_rows(home: Path) -> dict[str, tuple[int, int]]:
     )  # fmt: skip
     counts = {}
     for case in ElementTree.parse(found).iter("testcase"):
-        known = {
-            one.get("name"): int(one.get("value", 0)) for one in case.iter("property")
-        }
-        name = str(case.get("name")).partition("[")[2].rstrip("]")
-        counts[name] = known["heaps"], known["rows"]
+        known = {one.get("name"): one.get("value", "") for one in case.iter("property")}
+        name = case.get("name", "").partition("[")[2].rstrip("]")
+        counts[name] = int(known["heaps"]), int(known["rows"])
     return counts
 
 
