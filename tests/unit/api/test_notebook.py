@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ingest.api
+from ingest.readers.gclog.example import example_gclog
 
 NOTEBOOK = Path(ingest.api.__file__).with_name("notebook.ipynb")
 
@@ -39,6 +40,9 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
 
 def test_examples_of_the_page_run(example: Path) -> None:
     """All Python of the documentation but what needs a program or a server."""
+    for levels in (8, 24):  # as the commands above them in the README do
+        text = example_gclog(levels)
+        (example / f"level{levels}.gclog").write_text(text, encoding="utf-8")
     pages = [NOTEBOOK.with_name("README.md"), NOTEBOOK.parents[2] / "README.md"]
     ran = 0
     for page in pages:
