@@ -18,10 +18,12 @@ import polars as pl
 
 from ingest.analysis.fingerprints import RULE_VERSION, normalised_type
 from ingest.analysis.merged import OWNER_PATHS, TREES
-from ingest.analysis.text_digests import text_digests
+from ingest.arrays.compiled import kernel
+from ingest.arrays.hashing import FNV_OFFSET, fnv1a
 from ingest.errors import DumpError
 from ingest.heap.completeness import incomplete_note
 from ingest.heap.graph import MISSING_TYPE_NAME
+from ingest.heap.values import ValueKind
 from ingest.runtimes import named
 from ingest.tables.schema import table
 from ingest.words.text import Captions
@@ -31,13 +33,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ingest.arrays.compiled import Bytes, Ids, Ints, Longs
     from ingest.dumps.dump import Dump, KeptDump
     from ingest.heap.graph import HeapGraph
     from ingest.heap.identity import Identity
+    from ingest.heap.values import ObjectValues
     from ingest.tables.heap_tables import HeapTables
     from ingest.tables.mapping import Tables
 
 
+_UTF16 = int(ValueKind.UTF16)
 MOST_PATHS = 20_000
 """Paths of each tree of a heap; stored tables have fewer."""
 
@@ -377,7 +382,7 @@ def known_objects(tables: HeapTables) -> pl.DataFrame | None:
     identity = identities(graph)
     if identity is not None:
         if named(graph.runtime).identified_by:
-            columns["text"] = text_digests(graph.values, count)
+            columns["text"] = _text_digests(graph.values, count)
         names = pl.Series([_number(name) for name in graph.type_names], dtype=pl.UInt64)
         found = pl.DataFrame({"first": identity[:count], **columns}).filter(
             pl.col("first") != 0, pl.col("path") >= 0
@@ -474,3 +479,21 @@ def notes_on(dumps: Sequence[ComparedDump]) -> Iterator[str]:
             f"{min(len(first), len(last)):,} types in common: they seem to be of "
             "different programs. Only what they share is compared."
         )
+
+
+@kernel
+def _digest(row: Ints, kind: Bytes, start: Longs, content: Bytes, digest: Ids) -> None:
+    """Fill ``digest`` where the value is a text, never with 0."""
+    for i in range(len(row)):
+        if kind[i] > _UTF16:
+            continue
+        found = fnv1a(content, start[i], start[i + 1], FNV_OFFSET)
+        digest[row[i]] = found | np.uint64(1)
+
+
+def _text_digests(values: ObjectValues | None, object_count: int) -> Ids:
+    """uint64 (N,): a digest of each object that is a text; 0 for others."""
+    digest = np.zeros(object_count, np.uint64)
+    if values is not None:
+        _digest(values.object_index, values.kind, values.start, values.content, digest)
+    return digest
