@@ -126,6 +126,9 @@ class Runtime:
             if such maps have no entries of their own.
         worker: Full name of the type of an executor's workers, which refer to it and to
             their threads; empty if there is none.
+        waiting: How futures refer to what waits for them, until they are done: by type,
+            the field (``None`` for a reference without one) and the type of what it
+            leads to (empty for any).
         finalizer_threads: Names of the threads that call finalizers.
         supertypes: Fields that lead, one after the other, from a class object to the
             class objects that it extends, with ``[]`` for the elements of a tuple;
@@ -219,6 +222,7 @@ class Runtime:
     entries_fields: Mapping[str, str] = field(default_factory=dict)
     weak_entry: str = ""
     worker: str = ""
+    waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     finalizer_threads: tuple[str, ...] = ()
     supertypes: tuple[str, ...] = ()
     enums: tuple[str, str] | None = None

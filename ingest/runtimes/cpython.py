@@ -107,6 +107,7 @@ CPYTHON = Runtime(
     module_type="module",
     namespaces=("dict", "module"),
     weak_holders=("frame",),
+    waiting={"_asyncio.Future": (None, "")},
     traceback_type="traceback",
     root_words={
         "static": "global variable",

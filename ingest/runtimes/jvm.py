@@ -78,6 +78,7 @@ JVM = Runtime(
     weak_entry="java.util.WeakHashMap$Entry",
     mapped_prefix="jdk.internal.jimage.",
     worker="java.util.concurrent.ThreadPoolExecutor$Worker",
+    waiting={"java.util.concurrent.CompletableFuture": ("stack", "")},
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(

@@ -27,6 +27,7 @@ V8 = Runtime(
     lasting_ids=_lasting,
     module_prefix="module ",
     roots=("(synthetic)",),
+    waiting={"Promise": ("reactions_or_result", "(system)")},
     metadata=(
         "(system)", "(compiled code)", "(object shape)", "(symbol)", "(prototype)",
         "BuiltinModule",

@@ -10,6 +10,7 @@ held is the idea of LeakCanary.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -113,6 +114,8 @@ def evidence(
         signs.append(kept)
     if busy := _workers(graph, holder):
         signs.append(busy)
+    if pending := _pending(graph, holder):
+        signs.append(pending)
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
     if pattern in _PATTERNS:
@@ -208,6 +211,27 @@ def _workers(graph: HeapGraph, holder: Holder) -> str:
     count = places.count(place)
     which = "one of its workers is" if count == 1 else f"{count:,} of its workers are"
     return f"Its queue is not emptied while {which} in {place}."
+
+
+def _pending(graph: HeapGraph, holder: Holder) -> str:
+    """A sentence if a future that is not done has what waits for it."""
+    waiting, path = named(graph.runtime).waiting, holder.path
+    if holder.target not in path:
+        return ""
+    for future, waits in pairwise(path[path.index(holder.target) :]):
+        name = graph.type_name(future)
+        if name not in waiting:
+            continue
+        field, kind = waiting[name]
+        begin, end = graph.ref_start[future : future + 2].tolist()
+        at = begin + np.flatnonzero(graph.ref_target[begin:end] == waits)
+        is_it = field in map(graph.field_name, at.tolist())
+        if is_it and kind in ("", graph.type_name(waits)):
+            return (
+                f"The {graph.captions.of(name)} is not done, and until then keeps what "
+                "waits for it."
+            )
+    return ""
 
 
 def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:

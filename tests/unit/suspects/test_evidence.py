@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OBJECT = "java/lang/Object"
 _SESSIONS = 400
+_PENDING = "is not done, and until then keeps what waits for it."
 
 
 def graph_of(dump: Hprof | V8Heap, folder: Path) -> HeapGraph:
@@ -37,8 +38,8 @@ def suspect_of(dump: Hprof | V8Heap, folder: Path) -> Suspect:
     return found
 
 
-def sessions(closed: int) -> Hprof:
-    """An array in a static field has sessions, so many of which are closed."""
+def sessions(closed: int, *, is_root: bool = True) -> Hprof:
+    """An array has sessions, so many of which are closed."""
     dump = jdk()
     fields = {"closed": BOOLEAN, "user": OBJECT, "key": OBJECT}
     dump.cls("app/Session", 0x2000, _OBJECT, fields)
@@ -47,7 +48,8 @@ def sessions(closed: int) -> Hprof:
     for i, address in enumerate(at):
         dump.obj(address, "app/Session", closed=int(i < closed))
     dump.array(0x90000, "[Lapp/Session;", at)
-    dump.root(SYSTEM_CLASS, 0x90000)
+    if is_root:
+        dump.root(SYSTEM_CLASS, 0x90000)
     return dump
 
 
@@ -303,3 +305,22 @@ def test_where_the_workers_are_whose_queue_grows_is_told(tmp_path: Path) -> None
     assert "by static field Shop.pool" in found.sentence
     (sign,) = found.signs
     assert sign.endswith(" one of its workers is in app.Order.ship(Order.java:3).")
+
+
+@pytest.mark.parametrize(
+    ("field", "signs"),
+    [
+        ("stack", (f"The CompletableFuture {_PENDING}",)),
+        ("result", ()),
+    ],
+)
+def test_what_waits_for_a_future_that_is_not_done_is_a_sign(
+    field: str, signs: tuple[str, ...], tmp_path: Path
+) -> None:
+    dump = sessions(0, is_root=False)
+    future = "java/util/concurrent/CompletableFuture"
+    dump.cls(future, 0x2020, _OBJECT, {"stack": OBJECT, "result": OBJECT})
+    dump.cls("app/Shop", 0x2040, _OBJECT, {}, {"open": (OBJECT, 0x70000)})
+    dump.obj(0x70000, future, **{field: 0x90000})
+
+    assert suspect_of(dump, tmp_path).signs == signs
