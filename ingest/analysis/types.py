@@ -14,7 +14,7 @@ from ingest.runtimes import named
 from ingest.system.memory import in_ranges, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -288,10 +288,10 @@ def supertypes(graph: HeapGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def subtypes_of(graph: HeapGraph, name: str) -> Longs:
-    """int64: rows of the types that extend one of that name, directly or not."""
+def subtypes_of(graph: HeapGraph, names: Sequence[str]) -> Longs:
+    """int64: rows of types of these names, and of those that extend one of them."""
     types, above = supertypes(graph)
-    found = np.array([name == one for one in graph.type_names], np.bool_)
+    found = np.array([one in names for one in graph.type_names], np.bool_)
     for _ in range(_MOST_ANCESTORS):
         below = types[found[above]]
         if found[below].all():

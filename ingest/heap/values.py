@@ -120,6 +120,10 @@ class ObjectValues:
         )
 
 
+NO_VALUE = 255
+"""In place of a `ValueKind`: a null, which hides another field of its name."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FieldValues:
     """Numbers, truth values and names of enum constants in fields of some objects.
@@ -129,7 +133,8 @@ class FieldValues:
     Attributes:
         object_index: int32 (F,). The objects, ascending.
         field: int32 (F,). Row of ``names``.
-        kind: uint8 (F,). `ValueKind` values, but for the encodings of texts.
+        kind: uint8 (F,). `ValueKind` values, but for the encodings of texts; from
+            readers also `NO_VALUE`.
         bits: int64 (F,). The integer, the bits of the float64, 0 or 1, or the row of
             ``texts`` of a name.
         names: Names of the fields.

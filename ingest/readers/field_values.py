@@ -9,7 +9,7 @@ import numpy as np
 
 from ingest.analysis.types import rows_in, subtypes_of
 from ingest.errors import DumpError
-from ingest.heap.values import FieldValues, ValueKind
+from ingest.heap.values import NO_VALUE, FieldValues, ValueKind
 from ingest.runtimes import named
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def with_field_values(graph: HeapGraph, options: ReadOptions) -> HeapGraph:
     # What was found first hides what else has its name.
     _, first = np.unique(index.astype(np.int64) << 32 | field, return_index=True)
     first = first[np.argsort(index[first], kind="stable")]
+    first = first[kind[first] != NO_VALUE]
     return replace(
         graph,
         field_values=FieldValues(
@@ -127,11 +128,15 @@ def _constants(
         references: Those to look at.
         texts: Rows by name; gets the new ones.
     """
-    base, name_field = named(graph.runtime).enums or ("", "")
+    runtime = named(graph.runtime)
     none = np.empty(0, np.int64)
-    kinds = subtypes_of(graph, base) if base else none
-    if not len(kinds) or graph.values is None:
+    if not runtime.enums or graph.values is None or graph.type_object is None:
         return none, none, none
+    of_enums = subtypes_of(graph, runtime.enums)
+    of_classes = graph.type_index[graph.type_object]
+    is_enum = np.isin(of_classes, of_enums) & (graph.type_object >= 0)
+    is_enum[of_enums] = True
+    kinds = np.flatnonzero(is_enum)
     references = references[
         np.isin(graph.type_index[graph.ref_target[references]], kinds)
     ]
@@ -139,7 +144,7 @@ def _constants(
     rows = np.full(len(constants), -1, np.int64)
     for i, constant in enumerate(constants.tolist()):
         for ref in range(graph.ref_start[constant], graph.ref_start[constant + 1]):
-            if graph.field_name(ref) == name_field:
+            if graph.field_name(ref) == runtime.enum_name:
                 (text,) = graph.values.pick(graph.ref_target[ref : ref + 1])
                 if text is not None:
                     rows[i] = texts.setdefault(text, len(texts))

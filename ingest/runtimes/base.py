@@ -133,8 +133,9 @@ class Runtime:
         supertypes: Fields that lead, one after the other, from a class object to the
             class objects that it extends, with ``[]`` for the elements of a tuple;
             empty if its dumps do not tell.
-        enums: Full name of the type that types of constants extend, and the field of a
-            constant with its name; ``None`` if there is none, or dumps do not tell.
+        enums: Full names of types of which types of constants, or their class objects,
+            are subtypes; empty if there are none, or dumps do not tell.
+        enum_name: The field of a constant with its name.
         weak: Words for what refers to objects in its dumps without keeping them alive;
             empty if there is nothing of the kind.
         counts_references: Whether it frees most objects at once, by counting
@@ -225,7 +226,8 @@ class Runtime:
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     finalizer_threads: tuple[str, ...] = ()
     supertypes: tuple[str, ...] = ()
-    enums: tuple[str, str] | None = None
+    enums: tuple[str, ...] = ()
+    enum_name: str = "name"
     weak: str = "weak references or weak roots"
     counts_references: bool = False
     has_finalizer_queue: bool = False

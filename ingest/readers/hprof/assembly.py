@@ -147,7 +147,7 @@ def assemble(
         specials, resolver.find, objects.type_id, length, spill=heap.spill
     )
     release_pages(length)
-    in_fields = field_values(specials, objects.type_id, table)
+    in_fields = field_values(specials, objects.type_id, table, found.id_size)
     del length, specials
     threads = values.thread_names()
     values.add_names(np.array(list(threads), np.int32), threads.values())

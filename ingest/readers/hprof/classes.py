@@ -277,25 +277,6 @@ class ClassTable:
         record = self._record[row]
         return [] if record < 0 else list(self._fields.of(record))
 
-    def numbers(self, row: int) -> tuple[list[tuple[str, int, int]], int]:
-        """Fields of an instance that hold numbers, but for hidden ones.
-
-        A field hides those of superclasses that have its name.
-
-        Returns:
-            Name, place in the bytes of all fields, and type code of each; and how many
-            bytes all fields have.
-        """
-        found, place, seen = [], 0, set[str]()
-        for one in self.chain(row):
-            own = self.fields(one)
-            for name, code in own:
-                if code >= FIRST_PRIMITIVE and name not in seen:
-                    found.append((name, place, code))
-                place += self._width(code)
-            seen |= {name for name, _ in own}
-        return found, place
-
     def chain(self, row: int) -> Iterator[int]:
         """The rows of a class and its superclasses, as far as they are known."""
         while row >= 0 and self.is_class(row):

@@ -30,5 +30,6 @@ FORMAT = Format(
     memory_per_byte=4.0,
     sniff=sniff,
     package=__name__,
+    options=frozenset({"values"}),
     capture=command("capture", "python", "PID"),
 )

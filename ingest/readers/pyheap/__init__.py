@@ -29,4 +29,5 @@ FORMAT = Format(
     memory_per_byte=4.0,
     sniff=sniff,
     package=__name__,
+    options=frozenset({"values"}),
 )

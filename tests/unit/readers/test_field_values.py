@@ -16,11 +16,13 @@ from ingest.errors import DumpError
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
+from ingest.readers.hrpy.chunks import Flag
 from ingest.tables.column import FLOAT, INT64
 from ingest.tables.field_values import grouped, property_name
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.schema import label
-from tests.dumps.hprof import DOUBLE, INT, SYSTEM_CLASS, add_tasks, jdk
+from tests.dumps.hprof import DOUBLE, INT, OBJECT, SYSTEM_CLASS, add_tasks, jdk
+from tests.dumps.hrpy import HrpyHeap, longs, texts_of
 from tests.dumps.perfetto import example
 from tests.unit.graphs import graph_of
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from tests.dumps.hprof import Hprof
 
 
-def heap_of(dump: Hprof, folder: Path, *values: str) -> HeapGraph:
+def heap_of(dump: Hprof | HrpyHeap, folder: Path, *values: str) -> HeapGraph:
     path = folder / "dump"
     path.write_bytes(dump.bytes())
     with open_source(str(path)) as source:
@@ -150,3 +152,55 @@ def test_a_class_without_a_type_is_looked_through_and_circles_end() -> None:
         type_object=np.array([2, 0], np.int32),
     )
     assert [one.tolist() for one in supertypes(graph)] == [[1], [0]]
+
+
+def test_a_null_hides_what_a_superclass_has(tmp_path: Path) -> None:
+    dump = jdk()
+    dump.cls("shop/Base", 0x8000, "java/lang/Object", {"n": OBJECT, "m": OBJECT})
+    dump.cls("shop/Below", 0x8010, "shop/Base", {"n": OBJECT})
+    own, hidden = (
+        dump.obj(0x40000 + 0x100 * i, "java/lang/Integer", value=i) for i in (1, 2)
+    )
+    for at, first in ((0x50000, own), (0x50100, 0)):
+        fields = (dump.id(one) for one in (first, hidden, hidden))
+        dump.sub(_instance(dump, at, "shop/Below", b"".join(fields)))
+        dump.root(SYSTEM_CLASS, at)
+
+    found = kept(heap_of(dump, tmp_path, "shop.*"))
+
+    assert found[0x50000] == {"field_n": 1, "field_m": 2}
+    assert found[0x50100] == {"field_m": 2}
+
+
+def _instance(dump: Hprof, at: int, name: str, body: bytes) -> bytes:
+    head = b"\x21" + dump.id(at) + bytes(4) + dump.id(dump.classes[name])
+    return head + len(body).to_bytes(4, "big") + body
+
+
+def test_attributes_of_python(tmp_path: Path) -> None:
+    heap = HrpyHeap()
+    heap.type("shop.Task", 0x100)
+    heap.type("shop.Urgent", 0x110)
+    heap.type("shop.State", 0x120)
+    bases, ids = [0x200, 0x210, 0x220], [0x100, 0x110, 0x120]
+    heap.chunk("enum.EnumType", [0x120], named={"__bases__": [0x220]})
+    heap.chunk("type", [0x100, 0x110], named={"__bases__": bases[:2]})
+    heap.chunk("tuple", bases, rest=[[0x300], [0x100, 0x300], [0x300]])
+    heap.chunk("type", [0x300])
+    heap.chunk("str", [0x400], flags=Flag.TEXTS, values=texts_of(["OPEN"]))
+    heap.chunk("shop.State", [0x410], named={"_name_": [0x400]})
+    heap.chunk("int", [0x420], flags=Flag.INTEGERS, values=longs([3]))
+    heap.chunk("shop.Task", [0x500], named={"status": [0x420], "state": [0x410]})
+    heap.chunk("shop.Urgent", [0x510], named={"status": [0x420], "name": [0x400]})
+    heap.chunk("list", [0x600], rest=[[*ids, 0x500, 0x510]])
+
+    graph = heap_of(heap, tmp_path, "shop.*")
+
+    found = kept(graph)
+    assert found[0x500] == {"field_status": 3, "field_state": "OPEN"}
+    assert found[0x510] == {"field_status": 3}
+    types, above = supertypes(graph)
+    names = graph.type_names
+    assert [
+        (names[one], names[two]) for one, two in zip(types, above, strict=True)
+    ] == [("shop.Urgent", "shop.Task")]
