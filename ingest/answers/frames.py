@@ -139,9 +139,9 @@ class HeapView(HeapLookup):
     ) -> NDArray[np.int64]:
         """Rows of references; see `links`."""
         given = np.asarray(pl.Series(rows, dtype=pl.Int64).drop_nulls(), np.int64)
-        given = np.unique(given[given >= 0])
+        given = given[given >= 0]
         if not into:
-            found = self.references_from(given, weak=weak)
+            found = self.references_from(np.unique(given), weak=weak)
         else:
             found = self.references_to(given) if len(given) else given
             found = found if weak else self.holding(found)
