@@ -129,6 +129,8 @@ class Runtime:
         waiting: How futures refer to what waits for them, until they are done: by type,
             the field (``None`` for a reference without one) and the type of what it
             leads to (empty for any).
+        awaits: The field in which tasks have the future that they wait for, by their
+            full name.
         finalizer_threads: Names of the threads that call finalizers.
         supertypes: Fields that lead, one after the other, from a class object to the
             class objects that it extends, with ``[]`` for the elements of a tuple;
@@ -224,6 +226,7 @@ class Runtime:
     weak_entry: str = ""
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    awaits: Mapping[str, str] = field(default_factory=dict)
     finalizer_threads: tuple[str, ...] = ()
     supertypes: tuple[str, ...] = ()
     enums: tuple[str, ...] = ()

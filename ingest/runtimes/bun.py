@@ -22,5 +22,7 @@ BUN = replace(
     library=(*(glob for glob in V8.library if glob != "system / *"),
         "system / JSLexicalEnvironment", "system / FunctionScope*", "Timeout",
         "*Prototype", "*Constructor"),
-    root_words={"not_recorded": "a Map or Set, whose entries Bun does not record"},
+    root_words={
+        "not_recorded": "a Map, Set or variable, whose contents Bun does not record"
+    },
 )  # fmt: skip

@@ -123,6 +123,7 @@ CPYTHON = Runtime(
         "event handlers": r"^method$",
         "cache": r"_lru_list_elem|_lru_cache",
     },
+    awaits={"_asyncio.Task": "_fut_waiter", "asyncio.tasks.Task": "_fut_waiter"},
     limits={
         # Its parameters are told by a function, which has them in its closure.
         "functools._lru_cache_wrapper": (

@@ -114,7 +114,7 @@ def evidence(
         signs.append(kept)
     if busy := _workers(graph, holder):
         signs.append(busy)
-    if pending := _pending(graph, holder):
+    if pending := _awaited(graph, metrics, members) or _pending(graph, holder):
         signs.append(pending)
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
@@ -234,6 +234,51 @@ def _pending(graph: HeapGraph, holder: Holder) -> str:
     return ""
 
 
+def _referrers(graph: HeapGraph, target: int) -> list[tuple[int, int]]:
+    """The references to an object, as rows, and the objects that they are of."""
+    rows = np.flatnonzero(graph.ref_target == target)
+    return list(zip(rows.tolist(), graph.sources(rows).tolist(), strict=True))
+
+
+def _awaited(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]) -> str:
+    """A sentence on what the tasks wait for that have the objects, as for a lock.
+
+    A task refers to the future of its turn, which is in a queue of what it waits for.
+    """
+    runtime, at = named(graph.runtime), int(members[0])
+    for _ in range(_OF_ENTRY if runtime.awaits else 0):
+        if at < 0 or graph.type_name(at) in runtime.awaits:
+            break
+        at = int(metrics.path_parent[at])
+    field = runtime.awaits.get(graph.type_name(at)) if at >= 0 else None
+    future = None if field is None else _target(graph, at, field)
+    for _, queue in [] if future is None else _referrers(graph, future):
+        waiting = int(np.diff(graph.ref_start[queue : queue + 2])[0])
+        if 2 * waiting < len(members):
+            continue
+        for row, lock in _referrers(graph, queue):
+            if graph.field_name(row) is None:
+                continue
+            fields = [
+                f"{graph.captions.of(graph.type_name(owner))}.{graph.field_name(held)}"
+                for held, owner in _referrers(graph, lock)
+                if runtime.type_classes([graph.type_name(owner)])[0]
+                == TypeClass.PROGRAM
+            ]
+            name = graph.captions.of(graph.type_name(lock))
+            what = f"the {name} {fields[0]}" if fields else f"one {name}"
+            return f"{waiting:,} tasks wait for {what}."
+    return ""
+
+
+def _target(graph: HeapGraph, index: int, field: str) -> int | None:
+    """What a field of an object refers to."""
+    rows = range(*graph.ref_start[index : index + 2].tolist())
+    found = (row for row in rows if graph.field_name(row) == field)
+    row = next(found, None)
+    return None if row is None else int(graph.ref_target[row])
+
+
 def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
     """A sentence if the type of the objects says that they are no longer used."""
     name = graph.type_name(int(members[0]))
@@ -330,11 +375,10 @@ def _limit(
     if graph.values is None:
         return None
     for field in fields[1:] if fields else ():
-        rows = range(*graph.ref_start[index : index + 2].tolist())
-        at = next((row for row in rows if graph.field_name(row) == field), -1)
-        if at < 0:
+        target = _target(graph, index, field)
+        if target is None:
             return None
-        index = int(graph.ref_target[at])
+        index = target
     (value,) = graph.values.pick(np.array([index], np.int32))
     if fields:
         value = f"{fields[0]} {value}"

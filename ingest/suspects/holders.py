@@ -152,7 +152,7 @@ class Paths:
             index=edge.source if is_object else -1,
             name=None if not is_object else places.part(edge.source),
             reference=reference,
-            words=self.cuts.holder(edge),
+            words=self._first_field(root, down) or self.cuts.holder(edge),
             role=self.cuts.role(edge),
             root_words=above or places.root(root),
             root_role=places.roots(root),
@@ -166,6 +166,26 @@ class Paths:
             root_owner=places.owner(root),
             is_statics_table=bool(places.tables[root]),
         )
+
+    def _first_field(self, root: int, down: Sequence[int]) -> str | None:
+        """The first field of what a holder that is not recorded has, and that holder.
+
+        Args:
+            root: The root of that holder.
+            down: Objects from the first one to the suspect.
+        """
+        graph = self._graph
+        if graph.root_kind[root] != RootKind.NOT_RECORDED or len(down) < 2:
+            return None
+        at, name = 0, graph.captions.of(graph.type_name(down[0]))
+        is_class = graph.type_name(down[0]) == named(graph.runtime).prototype_type
+        if is_class and graph.values is not None and len(down) > 2:
+            (value,) = graph.values.pick(np.array([down[0]], np.int32))
+            at, name = 1, value or name
+        field = self.field(down[at], down[at + 1])
+        if field is None or field.startswith("["):
+            return None
+        return f"{name}.{field}, from {self.places.root(root)}"
 
     def _named_above(self, edge: Edge, path: Sequence[int]) -> str | None:
         """A variable of a script, or a task of the program, that leads to a holder.

@@ -457,7 +457,7 @@ def test_what_bun_leaves_out_is_a_suspect_whose_cut_frees_it(reading: Reading) -
     (suspect, *_) = find_suspects(graph, metrics).suspects
 
     assert suspect.sentence.endswith(
-        "are held by a Map or Set, whose entries Bun does not record."
+        "are held by a Map, Set or variable, whose contents Bun does not record."
     )
     assert (suspect.object_count, suspect.retained_bytes) == (4000, 4000 * 64)
     cut = CutParser(graph).cut(suspect.cut)

@@ -55,7 +55,7 @@ WORDS = tomllib.loads(REPORTED.with_suffix(".toml").read_text())["python"]
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
-    ("class-registry", "wrapped-again", "queued-work", "kept-errors")
+    ("waiting-clients", "large-cache", "wrapped-again", "queued-work", "kept-errors")
     if PROFILE == "quick"
     else [
         kind

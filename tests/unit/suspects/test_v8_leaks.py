@@ -11,7 +11,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.suspects.find import find_suspects
-from tests.dumps.v8 import V8Heap
+from tests.dumps.v8 import V8Heap, bun
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,3 +236,15 @@ def test_objects_of_a_class_in_those_without_one_are_named(tmp_path: Path) -> No
     (suspect,) = suspects_of(heap, tmp_path)
 
     assert f" with {_MANY} Order are held in a list by Queue.jobs" in suspect.sentence
+
+
+def test_the_field_of_a_holder_that_bun_does_not_record_is_named(
+    tmp_path: Path,
+) -> None:
+    heap = bun(0)
+    held = holding(heap, "Array", orders(heap))
+    heap.node("object", "Depot", 40, [("property", "orders", held)])
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert "held in a list by Depot.orders, from a Map, Set or var" in suspect.sentence
