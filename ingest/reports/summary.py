@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _NOTABLE_SHARE = 0.01
-"""Types of the program that retain this share of the heap are listed first."""
+"""All types of the program that retain this share of the heap are listed first."""
 
 _BLOCK = 1 << 16
 """Objects in a slice, in which the largest are searched."""
@@ -184,15 +184,17 @@ def _top_types(
 ) -> list[dict[str, object]]:
     """The types that retain most, those of the program before the runtime's own.
 
-    Small types of the program do not come before large ones of a library, and the
-    runtime's metadata is left out.
+    Small types of the program take at most half of the rows, and the runtime's metadata
+    is left out.
     """
     retained = metrics.type_retained_bytes
     classes = named(graph.runtime).type_classes(graph.type_names, own)
-    is_first = classes == TypeClass.PROGRAM
-    is_first &= retained >= _NOTABLE_SHARE * metrics.reachable_bytes
-    order = np.lexsort((-retained, ~is_first))
-    order = order[classes[order] != TypeClass.METADATA][:top]
+    order = np.argsort(-retained, kind="stable")
+    order = order[classes[order] != TypeClass.METADATA]
+    own_rows = order[classes[order] == TypeClass.PROGRAM]
+    large = retained[own_rows] >= _NOTABLE_SHARE * metrics.reachable_bytes
+    first = own_rows[: max(int(np.count_nonzero(large)), top // 2)]
+    order = np.append(first, order[~np.isin(order, first)])[:top]
     return [
         {
             "type": graph.type_names[t],
