@@ -56,6 +56,7 @@ ABOUT_GARBAGE = {
     "referrers-of": "lists all referrers, dead ones without a distance and last",
     "repeated-classes": "counts all instances of the classes",
     "spaces": "unreachable_count has the dead ones",
+    "subtypes": "counts all instances, and the reachable ones of them",
     "type-histogram": "counts all instances, and the reachable ones of them",
     "type-references": "counts all references of the dump",
     "type-totals": "counts all instances, and the reachable ones of them",
