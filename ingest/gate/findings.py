@@ -20,7 +20,6 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -545,21 +544,16 @@ def _has_more(
     """Whether objects of the path's type became more in every dump, wherever they are.
 
     Otherwise the objects that seem new were elsewhere before. Half of the growth is
-    enough, for the type may be common. What is in progress does not count, since it
-    comes and goes.
+    enough, for the type may be common. It is also enough if there are more without what
+    is in progress, which comes and goes.
     """
     name = tree.name[row]
     alike = [at for at in np.flatnonzero(busy).tolist() if tree.name[at] == name]
     key = normalised_type(name)
-    totals = [dump.count_of(key) for dump in dumps]
-    totals -= tree.object_count[alike].sum(axis=0)
-    counts = tree.object_count[row].tolist()
-    return all(
-        2 * (more - before) >= after - count
-        for (before, more), (count, after) in zip(
-            pairwise(totals), pairwise(counts), strict=True
-        )
-    )
+    totals = np.array([dump.count_of(key) for dump in dumps])
+    steps = np.diff(tree.object_count[row])
+    lasting = totals - tree.object_count[alike].sum(axis=0)
+    return any(bool((2 * np.diff(one) >= steps).all()) for one in (totals, lasting))
 
 
 def _in_progress(tree: PathTree) -> Flags:
