@@ -20,6 +20,11 @@ from pathlib import Path
 import numpy as np
 
 _FOLDER = Path(__file__).parents[1] / "ingest" / "kernels"
+_SCRIPT = "var i=1;function f(e){g(()=>e+i)}"
+_SOURCE_MAP = (
+    '{"version": 3, "sources": ["app.ts"], "names": ["cache", "user"], '
+    '"mappings": "IAAIA,eAAeC,SAASA,EAAEA"}'
+)
 
 
 def _ask(*arguments: str) -> None:
@@ -58,7 +63,6 @@ def _dumps(folder: Path, package: str) -> list[Path]:
 
 def _ask_all(folder: Path) -> None:
     """Ask everything that has kernels about an example of each format."""
-    from tests.fuzz.others import OTHERS
     from tests.fuzz.seeds import SEEDS
 
     example, earlier = str(folder / "x.gclog"), str(folder / "y.gclog")
@@ -69,8 +73,7 @@ def _ask_all(folder: Path) -> None:
     _ask("objsize", example, "LevelScreen")
     _ask("compare", earlier, example)
     _ask("check", earlier, example)
-    for data in OTHERS["source-map"][1]():
-        OTHERS["source-map"][0](data)
+    _name_variables(folder / "app.js.map")
     for package in SEEDS:
         for dump in map(str, _dumps(folder, package)):
             _ask("info", dump)
@@ -108,6 +111,20 @@ def _answer_all(folder: Path) -> None:
             for given in some_values(opened, taken, objects=1, ends=1, types=1):
                 for view in views:
                     answered(view, query, query.bind(given, 0))
+
+
+def _name_variables(path: Path) -> None:
+    """Ask a source map for the original name of a minified variable."""
+    from ingest.readers.v8.functions import ScriptFunctions
+    from ingest.readers.v8.source_map import SourceMaps
+    from ingest.readers.v8.variables import Variables
+
+    path.write_text(_SOURCE_MAP, "utf-8")
+    known = SourceMaps(path).of("app.js")
+    assert known is not None
+    found, lines, columns = ScriptFunctions(_SCRIPT), np.array([0]), np.array([20])
+    found.may_begin(lines, columns)
+    Variables(found, known).names(lines, columns, ["i"])
 
 
 def _order_all(_: Path) -> None:
