@@ -83,6 +83,7 @@ ARROWS = {
     "INSTANCE_OF": ArrowLook("#D9C99A", 1),
     "DOMINATES": ArrowLook("#2F3E55", 3),
     "REFERENCES_TYPE": ArrowLook("#A9832B", 2),
+    "EXTENDS": ArrowLook("#A9832B", 1),
     "HAS_SEGMENT": ArrowLook("#2F7D65", 1),
     "HAS_GENERATION": ArrowLook("#3F6F2E", 1),
     "HAS_COLLECTION": ArrowLook("#A23B72", 1),

@@ -22,7 +22,8 @@ _TYPES = f"""
 MATCH (n:Type) WHERE n.dump = $dump
 RETURN n.key % {1 << KEY_BITS} AS type, n.name AS name,
   n.reachable_count AS reachable_count, n.reachable_bytes AS reachable_bytes,
-  n.retained_bytes AS retained_bytes, n.instance_count AS instance_count
+  n.retained_bytes AS retained_bytes, n.instance_count AS instance_count,
+  n.shallow_bytes AS shallow_bytes
 ORDER BY n.key
 """
 _PATHS = f"""

@@ -428,6 +428,8 @@ class _Search:
         kinds = graph.type_index[owner]
         of_type = kinds >= 0
         sizes = sum_by(kinds[of_type], graph.shallow_bytes[rows[of_type]], types)
+        freed = graph.type_index[rows]
+        sizes[count_by(freed[freed >= 0], types) == 0] = 0  # what is above is not freed
         least, has_shape = freed_bytes / 2, named(graph.runtime).has_shape
         if has_shape(graph.type_names[pile.type_index]):
             # Those that have a class tell what they are for.
@@ -440,7 +442,7 @@ class _Search:
         is_of_program = bool(is_own[kind]) and kind != pile.type_index
         if not is_of_program or int(sizes[kind]) < least:
             return ""
-        return self._counted(kind, graph.type_index[rows])
+        return self._counted(kind, freed)
 
     def _counted(self, kind: int, kinds: NDArray[np.int32]) -> str:
         """How many objects are of a type, with its name."""
