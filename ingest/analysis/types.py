@@ -10,6 +10,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.arrays.compiled import AHEAD, fetch, kernel
+from ingest.arrays.spans import rows_in
 from ingest.runtimes import named
 from ingest.system.memory import in_ranges, ranges
 
@@ -298,12 +299,6 @@ def subtypes_of(graph: HeapGraph, names: Sequence[str]) -> Longs:
             break
         found[below] = True
     return np.flatnonzero(found)
-
-
-def rows_in(first: Longs, counts: Longs) -> Longs:
-    """The numbers of several ranges, one range after the other."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(first - before, counts) + np.arange(counts.sum())
 
 
 def _followed(

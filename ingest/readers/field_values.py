@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.analysis.types import rows_in, subtypes_of
+from ingest.analysis.types import subtypes_of
+from ingest.arrays.spans import rows_in
 from ingest.errors import DumpError
 from ingest.heap.values import NO_VALUE, FieldValues, ValueKind
 from ingest.runtimes import named

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.arrays.spans import rows_in
 from ingest.errors import MalformedDump
 from ingest.heap.graph import RootFlag, RootKind
 
@@ -118,9 +119,7 @@ def _edges_of(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Indexes of the references of ``rows``, and the row that each belongs to."""
     count = ref_start[rows + 1] - ref_start[rows]
-    source = np.repeat(rows, count)
-    before = np.repeat(np.cumsum(count) - count, count)
-    return ref_start[source] + np.arange(len(source)) - before, source
+    return rows_in(ref_start[rows], count), np.repeat(rows, count)
 
 
 def _kind_of(name: str) -> int:

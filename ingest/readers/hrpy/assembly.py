@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.arrays.spans import rows_in
 from ingest.heap.graph import NO_FIELD, Folded, RootKind, ThreadStacks
 from ingest.heap.history import Allocations, History
 from ingest.heap.read_options import Fold
@@ -342,7 +343,7 @@ def _by_frames(recorded: Recorded, objects: PythonObjects) -> Longs:
     type_names, names = recorded.declared.type_names, recorded.declared.names
     frames = np.flatnonzero(objects.type == _row_of(type_names, "frame"))
     begin, many = objects.start[frames], np.diff(objects.start)[frames]
-    at = np.repeat(begin - (np.cumsum(many) - many), many) + np.arange(many.sum())
+    at = rows_in(begin, many)
     own = [row for row, name in enumerate(names) if name in ("f_code", "f_globals")]
     is_local = (objects.ref_field[at] >= 0) & ~np.isin(objects.ref_field[at], own)
     target = objects.target[at[is_local]]

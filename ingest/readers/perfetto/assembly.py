@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.arrays.spans import rows_in
 from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind
 from ingest.heap.values import ExternalMemory, ObjectValues, ValueKind
 from ingest.readers.perfetto import NAME
@@ -229,8 +230,7 @@ class _Links:
         """The id to which a field of each object refers; 0 for none."""
         counts = self.ref_count[rows]
         of = np.repeat(np.arange(len(rows)), counts)
-        place = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
-        place += np.repeat(self.start[rows], counts)
+        place = rows_in(self.start[rows], counts)
         found = np.zeros(len(rows), np.uint64)
         matches = self.ref_field[place] == self.fields.get(name, -1)
         found[of[matches]] = self.ref_id[place[matches]]

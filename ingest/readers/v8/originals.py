@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.arrays.spans import rows_in
 from ingest.readers.v8.document import Texts
 from ingest.readers.v8.functions import ScriptFunctions
 from ingest.readers.v8.naming import script_name
@@ -174,10 +175,7 @@ class _VariableNames:
         scopes, scope_of = np.unique(info, return_inverse=True)
         start = self._edges.start
         many = start[contexts + 1] - start[contexts]
-        ends = np.cumsum(many)
-        edge = np.arange(int(many.sum())) + np.repeat(
-            start[contexts] - ends + many, many
-        )
+        edge = rows_in(start[contexts], many)
         scope = np.repeat(scope_of, many)
         is_variable = self._edges.type[edge] == self._types.context
         edge, scope = edge[is_variable], scope[is_variable]
