@@ -122,10 +122,11 @@ MAX_DEPTH = 64
 """Types in a chain; deeper objects are in its last group."""
 
 TREES = ("dominators", "root_paths")
+"""Names of the merged trees of a heap."""
+
 OWNER_PATHS = "owner_paths"
 """The tree of paths from the best owners, which no thread changes that only looks at
 objects while the dump is taken."""
-"""Names of the merged trees of a heap."""
 
 MAX_GROUPS = 2000
 """Groups of one tree that are returned."""

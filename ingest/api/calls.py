@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -371,9 +371,7 @@ def _kept_of(
         if dump.part is not None:
             name = f"{name} {dump.part.number}"
         last = dump.tables(path_limit=MAX_PATHS, trees=(TREE,), path_rows=True)
-        one = of_heap(name, last, dump.identity)
-        taken = one.taken._replace(file_ms=dump.file_ms)
-        found.append(replace(one, taken=taken))
+        found.append(of_heap(name, last, dump.identity, dump.file_ms))
     return found, last
 
 

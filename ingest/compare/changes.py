@@ -28,6 +28,7 @@ from ingest.compare.lives import Lives, lives, why_unknown
 from ingest.compare.paths import PathTree, is_unsure, moved, path_tree
 from ingest.errors import IngestError
 from ingest.heap.graph import MISSING_TYPE_NAME
+from ingest.runtimes import named
 from ingest.words.text import namespace_of
 
 if TYPE_CHECKING:
@@ -301,7 +302,8 @@ def _types(
             objects, shallow = space[at]
             space[at] = (objects + total.object_count, shallow + total.shallow_bytes)
     types = []
-    is_code = dict(zip(names, is_metadata(dumps[-1].runtime, [*names]), strict=True))
+    classes = named(dumps[-1].runtime).type_classes([*names])
+    is_code = dict(zip(names, is_metadata([*names], classes), strict=True))
     for key, row in of_type.items():
         count, size, retained = (tuple(column) for column in zip(*row, strict=True))
         change = _change(
@@ -361,7 +363,8 @@ def _paths(
     grew = np.zeros(len(topmost), np.bool_)
     if len(totals) >= FEWEST_DUMPS:
         grew = tree.topmost(is_sure & more_objects, is_sure & more_bytes)
-    is_code = is_metadata(dumps[-1].runtime, tree.name) & tree.has_objects
+    classes = named(dumps[-1].runtime).type_classes(tree.name)
+    is_code = is_metadata(tree.name, classes) & tree.has_objects
     topmost &= ~is_code
     grew &= ~is_code
     pairs = moved(tree, 0, -1)

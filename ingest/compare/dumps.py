@@ -275,8 +275,13 @@ def of_tables(
     )
 
 
-def of_heap(name: str, tables: HeapTables, identity: Identity | None) -> ComparedDump:
-    """The columns of a heap in memory."""
+def of_heap(
+    name: str,
+    tables: HeapTables,
+    identity: Identity | None,
+    file_ms: int | None = None,
+) -> ComparedDump:
+    """The columns of a heap in memory; see `Taken` for ``file_ms``."""
     graph = tables.graph
     found = of_tables(
         name,
@@ -286,7 +291,7 @@ def of_heap(name: str, tables: HeapTables, identity: Identity | None) -> Compare
         incomplete=graph.incomplete,
         runtime=graph.runtime,
     )
-    taken = Taken(graph.taken_ms, tables.last_object_id)
+    taken = Taken(graph.taken_ms, tables.last_object_id, file_ms)
     return replace(found, taken=taken, collects=graph.collects)
 
 
@@ -312,12 +317,8 @@ def of_dump(
     objects &= dump.metrics.origins is not None or identities(dump.graph) is not None
     trees = (*TREES, OWNER_PATHS)
     tables = dump.tables(path_limit=MOST_PATHS, trees=trees, path_rows=objects)
-    found = of_heap(name or dump.name, tables, dump.identity)
-    return replace(
-        found,
-        objects=known_objects(tables) if objects else None,
-        taken=found.taken._replace(file_ms=dump.file_ms),
-    )
+    found = of_heap(name or dump.name, tables, dump.identity, dump.file_ms)
+    return replace(found, objects=known_objects(tables) if objects else None)
 
 
 def _of_kept(kept: KeptDump, what: str) -> ComparedDump:

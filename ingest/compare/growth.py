@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.runtimes import TypeClass, named
+from ingest.runtimes import TypeClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,16 +22,17 @@ FEWEST_DUMPS = 3
 """With two dumps, all that grew did so in every dump."""
 
 
-def is_metadata(
-    runtime: str, type_names: Sequence[str], own: Sequence[str] = ()
-) -> Flags:
+def is_metadata(type_names: Sequence[str], classes: NDArray[np.uint8]) -> Flags:
     """Bool (T,): types of the runtime's metadata, which do not count as growing.
 
     Newly compiled code is no leak; a class loader may be one.
+
+    Args:
+        type_names: T full names.
+        classes: uint8 (T,). Their `TypeClass`.
     """
-    found = named(runtime).type_classes(type_names, own) == TypeClass.METADATA
     is_loader = np.array(["Loader" in name for name in type_names], np.bool_)
-    return np.asarray(found & ~is_loader)
+    return np.asarray((classes == TypeClass.METADATA) & ~is_loader)
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,7 +304,7 @@ def growths(
     grows, _ = growing(tree.object_count, tree.shallow_bytes, step, sizes)
     grows &= ~_is_root(tree) & ~is_unsure(tree, dumps)
     classes = named(dumps[-1].runtime).type_classes(tree.name, rules.own)
-    is_code = is_metadata(dumps[-1].runtime, tree.name, rules.own)
+    is_code = is_metadata(tree.name, classes)
     grows &= ~(is_code & tree.has_objects)
     # Nor are its constants, which it gets when it is compiled.
     of_code = is_code & [bool(_CODE.search(name)) for name in tree.name]

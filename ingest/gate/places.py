@@ -14,7 +14,6 @@ from ingest.analysis.types import rows_where
 from ingest.gate.findings import TREE, Rule, SourcePlace, each_time
 from ingest.runtimes import named
 from ingest.suspects.holders import Paths
-from ingest.suspects.ownership import from_owners
 from ingest.suspects.words import Words
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def with_examples(
         return list(findings), []
     graph, metrics = tables.graph, tables.metrics
     classes = named(graph.runtime).type_classes(graph.type_names, tables.own)
-    paths = Paths(graph, from_owners(graph, metrics, tables.own), classes)
+    paths = Paths(graph, tables.owned, classes)
     is_freed_next = metrics.is_freed_next()
     found, notes = [], []
     for finding in findings:

@@ -263,15 +263,12 @@ def _uri(file: str) -> str:
     name = unquote(file.removeprefix("file://")) if "file://" in file[:7] else file
     if "://" in name:
         return name
-    path = PurePath(name)
-    if path.is_absolute():
-        here = Path.cwd()
-        return (
-            quote(path.relative_to(here).as_posix())
-            if (path.is_relative_to(here))
-            else path.as_uri()
-        )
-    return quote(name.replace("\\", "/"))
+    path, here = PurePath(name), Path.cwd()
+    if not path.is_absolute():
+        return quote(name.replace("\\", "/"))
+    if path.is_relative_to(here):
+        return quote(path.relative_to(here).as_posix())
+    return path.as_uri()
 
 
 def _data(text: str) -> str:

@@ -59,6 +59,9 @@ class Covers:
         metrics: Its metrics.
         classes: uint8 (T,). The `TypeClass` of each type.
         places: The words for what holds objects.
+
+    Attributes:
+        has_no_class: bool (T,). The types of objects that have a shape instead.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class Covers:
         self._weak = np.array(
             [name in runtime.weak_holders for name in graph.type_names], np.bool_
         )
-        self._has_no_class = np.array(
+        self.has_no_class = np.array(
             [runtime.has_shape(name) for name in graph.type_names], np.bool_
         )
         self._subtrees: dict[int, Bools] = {}
@@ -161,7 +164,7 @@ class Covers:
         if edge.source == ROOT:
             return int(not self._of_program[edge.row])
         kind = int(self._graph.type_index[edge.source])
-        return int(self._classes[kind] == TypeClass.LIBRARY or self._has_no_class[kind])
+        return int(self._classes[kind] == TypeClass.LIBRARY or self.has_no_class[kind])
 
     def _says_little(self, edge: Edge) -> int:
         """How little a place says as the holder: a root without a name least."""
@@ -192,7 +195,7 @@ class Covers:
             return False  # as the functions of the global object are
         if tier == 0 and self._is_collection(edge):
             return False  # of the program's own: what has it is named
-        if tier == 0 and self._has_no_class[own]:
+        if tier == 0 and self.has_no_class[own]:
             return False
         if self._classes[own] == TypeClass.PROGRAM:
             return True

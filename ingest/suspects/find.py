@@ -20,7 +20,7 @@ from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind
-from ingest.runtimes import TypeClass, named
+from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.evidence import Evidence, evidence, finalizer, unused_slots
@@ -429,13 +429,12 @@ class _Search:
         of_type = kinds >= 0
         sizes = sum_by(kinds[of_type], graph.shallow_bytes[rows[of_type]], types)
         freed = graph.type_index[rows]
-        sizes[count_by(freed[freed >= 0], types) == 0] = 0  # what is above is not freed
-        least, has_shape = freed_bytes / 2, named(graph.runtime).has_shape
-        if has_shape(graph.type_names[pile.type_index]):
+        many = count_by(freed[freed >= 0], types)
+        sizes[many == 0] = 0  # what is above is not freed
+        least, has_no_class = freed_bytes / 2, self._search.paths.cuts.has_no_class
+        if has_no_class[pile.type_index]:
             # Those that have a class tell what they are for.
-            has_class = [not has_shape(name) for name in graph.type_names]
-            many = count_by(graph.type_index[rows[of_type]], types)
-            tells = np.array(has_class) & is_own[:-1]
+            tells = ~has_no_class & is_own[:-1]
             sizes[~tells | (2 * many < pile.object_count)] = 0
             least = _LEAST_INSIDE * freed_bytes
         kind = int(np.argmax(sizes))

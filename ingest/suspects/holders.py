@@ -280,8 +280,7 @@ class Paths:
                 runtime.module_prefix
             )
             if is_module or re.match(scope, name):
-                at = np.flatnonzero(graph.ref_target == index)
-                rows = np.searchsorted(graph.ref_start, at, "right") - 1
+                rows = graph.sources(np.flatnonzero(graph.ref_target == index))
                 users = filter(None, map(self._function, rows.tolist()))
                 if (value := min(users, default=None)) is not None:
                     return value, is_module

@@ -290,7 +290,7 @@ class PileSearch:
         if holder.is_statics_table and len(holder.path) == 1:
             return None
         is_unclear = holder.words == UNNAMED_ROOT
-        is_unclear &= self._has_no_class(pile.type_index)
+        is_unclear &= self.paths.cuts.has_no_class[pile.type_index]
         if is_unclear and cut.freed_bytes > _NEARLY_ALL * self.metrics.reachable_bytes:
             return None  # what libraries hang at the global object
         is_own = self.classes[pile.type_index] == TypeClass.PROGRAM
@@ -307,15 +307,12 @@ class PileSearch:
         )
         return Held(pile, holder, cut, is_group)
 
-    def _has_no_class(self, kind: int) -> bool:
-        return named(self.graph.runtime).has_shape(self.graph.type_names[kind])
-
     def _of_classes(self, pile: Pile) -> Pile:
         """The pile, or of objects without a class what of a class has each of them.
 
         As the headers of responses: each has them in an object of its own.
         """
-        if not self._has_no_class(pile.type_index) or not pile.is_many:
+        if not self.paths.cuts.has_no_class[pile.type_index] or not pile.is_many:
             return pile
         kinds, above = self.graph.type_index, self.metrics.dominator[pile.members]
         for _ in range(_STEPS_ABOVE):

@@ -419,6 +419,11 @@ class HeapColumns:
     # ------------------------------------------------------------ analysis
 
     @cached_property
+    def owned(self) -> HeapMetrics:
+        """The metrics with paths from the best owners instead of shortest ones."""
+        return from_owners(self.graph, self.metrics, self.own)
+
+    @cached_property
     def merged(self) -> dict[str, MergedTree]:
         """Merged trees by the name that they have in the graph."""
         parent = {
@@ -427,8 +432,7 @@ class HeapColumns:
         }
         rank = None
         if OWNER_PATHS in self.trees:
-            owned = from_owners(self.graph, self.metrics, self.own)
-            parent[OWNER_PATHS] = owned.path_parent
+            parent[OWNER_PATHS] = self.owned.path_parent
             rank = owner_ranks(self.graph, statics_of_program(self.graph, self.own))
         return {
             name: merged_tree(
