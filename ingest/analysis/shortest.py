@@ -81,9 +81,10 @@ def _search(
 ) -> int:
     """Search from the roots until all ends, if any, or all objects are found.
 
-    ``is_found`` has one bit for each object, so that it stays in a cache; everything
-    else is written in order. No branch depends on whether an object is found, for half
-    of such branches would be predicted wrong.
+    With ends, what an object refers to is in the order of rows, so that the first of
+    the shortest paths is found. ``is_found`` has one bit for each object, so that it
+    stays in a cache; everything else is written in order. No branch depends on whether
+    an object is found, for half of such branches would be predicted wrong.
 
     Returns:
         How many objects are found. They are in ``queue``; ``origin`` has the place in
@@ -116,7 +117,7 @@ def _search(
                 is_found[row >> 3] |= is_new << (row & 7)
                 queue[tail], origin[tail] = row, head
                 tail += is_new
-            if tail > first + 1:
+            if tail > first + 1 and len(ends) > 0:
                 sort_rows(queue, first, tail)
             head += 1
     return tail

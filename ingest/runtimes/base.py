@@ -131,6 +131,8 @@ class Runtime:
             leads to (empty for any).
         awaits: The field in which tasks have the future that they wait for, by their
             full name.
+        unrecorded: Collections whose entries its dumps do not record: bytes of each
+            entry that one has room for, by full name.
         finalizer_threads: Names of the threads that call finalizers.
         supertypes: Fields that lead, one after the other, from a class object to the
             class objects that it extends, with ``[]`` for the elements of a tuple;
@@ -227,6 +229,7 @@ class Runtime:
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)
+    unrecorded: Mapping[str, int] = field(default_factory=dict)
     finalizer_threads: tuple[str, ...] = ()
     supertypes: tuple[str, ...] = ()
     enums: tuple[str, ...] = ()

@@ -15,6 +15,8 @@ BUN = replace(
     name="bun",
     program="a Bun program",
     lasting_ids=None,
+    # Key, value, place of the next one, and two places in the table of hash codes.
+    unrecorded={"Map": 40, "Set": 32},
     metadata=(*V8.metadata, "Callee", "ModuleRecord", "InternalModuleRegistry",
         "ModuleLoader"),
     containers=(*V8.containers, "system / JSLexicalEnvironment", "InternalFieldTuple",

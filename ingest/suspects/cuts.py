@@ -10,7 +10,7 @@ is printed is what that command answers.
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +46,7 @@ _WHOLE = 1 << 24
 _SAMPLE = 256
 _LONGEST_PATH = 100_000
 _LONGEST_LINK = 4
+_FEW_PLACES = 2
 
 
 class Cuts(Covers):
@@ -61,7 +62,8 @@ class Cuts(Covers):
         super().__init__(graph, metrics, classes, places)
         self._parser = CutParser(graph, places=places)
         reach = Reach(metrics.root_distance, metrics.path_parent, metrics.strength)
-        self._what_if = WhatIf(graph, reach)
+        self._what_if = WhatIf(graph, reach, self._referrers.held)
+        self._freed: dict[str, NDArray[np.uint8]] = {}
         self._roots: dict[int, int] = {}
         self._places_above: dict[tuple[int, int], dict[int, Edge | None]] = {}
 
@@ -102,12 +104,15 @@ class Cuts(Covers):
 
     def _tried(self, text: str, edges: Sequence[Edge]) -> Verified | None:
         """What the cut of a text frees; ``None`` where it cannot be read."""
-        try:
-            cut = self._parser.cut(text)
-        except NotFound:
-            return None
-        lost = self._what_if.lost(cut)
-        size = int(self._graph.shallow_bytes[lost].sum())
+        if text not in self._freed:  # groups of different types have the same places
+            try:
+                cut = self._parser.cut(text)
+            except NotFound:
+                return None
+            self._freed[text] = np.packbits(self._what_if.lost(cut))
+        bits, graph = self._freed[text], self._graph
+        lost = np.unpackbits(bits, count=len(graph.object_id)).view(np.bool_)
+        size = int(graph.shallow_bytes[lost].sum())
         return Verified(text, tuple(edges), lost, size)
 
     def of(
@@ -129,23 +134,31 @@ class Cuts(Covers):
         own, kind = kind, -1 if is_of_own_type else kind
         target, member = self._joint(members, retained_bytes), int(members[0])
         least = ENOUGH * retained_bytes
-        most: float = _MUCH_MORE * retained_bytes
         above: list[int] = []
         if target is not None:
             above = list(islice(self._upwards(target, least), MOST_LEVELS))
         cover = self._shared_cover(members, ROOT if target is None else target, kind)
-        for found in self._of_cover(cover):
-            if found is not None and least <= found.freed_bytes <= most:
-                return found
-        for by_address in (False, True):
+        of_cover = (
+            found
+            for found in self._of_cover(cover)
+            if found is not None
+            and least <= found.freed_bytes <= _MUCH_MORE * retained_bytes
+        )
+
+        def of_one(by_address: bool) -> Iterator[Verified]:
             for one in above:
                 most = TOO_MUCH * int(self._metrics.retained_bytes[one])
                 for found in self._candidates(one, kind, member, by_address):
                     if found is None or found.freed_bytes < least:
                         continue
                     if found.freed_bytes <= most or self._frees_alike(found, own):
-                        return found
-        return None
+                        yield found
+
+        ways = [of_cover, of_one(by_address=False), of_one(by_address=True)]
+        if len(self._words_of(cover)) > _FEW_PLACES:
+            # What has many places that hold them, as a session, is named first.
+            ways[:2] = ways[1::-1]
+        return next(chain.from_iterable(ways), None)
 
     def _frees_alike(self, cut: Verified, kind: int) -> bool:
         """Whether nearly all that a cut frees are objects of one type, and theirs."""

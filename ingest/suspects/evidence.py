@@ -83,6 +83,7 @@ def evidence(
     members: NDArray[np.int32],
     pattern: str,
     slots: str,
+    future: str,
 ) -> Evidence:
     """What speaks for and against a leak.
 
@@ -93,6 +94,7 @@ def evidence(
         members: int32. The objects.
         pattern: How they are held.
         slots: What `unused_slots` says of them.
+        future: What `pending_future` says of the holder.
     """
     signs, doubts = [], []
     word, ended = _ended(graph, members)
@@ -114,8 +116,12 @@ def evidence(
         signs.append(kept)
     if busy := _workers(graph, holder):
         signs.append(busy)
-    if pending := _awaited(graph, metrics, members) or _pending(graph, holder):
-        signs.append(pending)
+    if awaited := _awaited(graph, metrics, members):
+        signs.append(awaited)
+    elif future:
+        signs.append(
+            f"The {future} is not done, and until then keeps what waits for it."
+        )
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
     if pattern in _PATTERNS:
@@ -213,8 +219,8 @@ def _workers(graph: HeapGraph, holder: Holder) -> str:
     return f"Its queue is not emptied while {which} in {place}."
 
 
-def _pending(graph: HeapGraph, holder: Holder) -> str:
-    """A sentence if a future that is not done has what waits for it."""
+def pending_future(graph: HeapGraph, holder: Holder) -> str:
+    """The type of a future that is not done and has what waits for it, if any."""
     waiting, path = named(graph.runtime).waiting, holder.path
     if holder.target not in path:
         return ""
@@ -227,10 +233,7 @@ def _pending(graph: HeapGraph, holder: Holder) -> str:
         at = begin + np.flatnonzero(graph.ref_target[begin:end] == waits)
         is_it = field in map(graph.field_name, at.tolist())
         if is_it and kind in ("", graph.type_name(waits)):
-            return (
-                f"The {graph.captions.of(name)} is not done, and until then keeps what "
-                "waits for it."
-            )
+            return graph.captions.of(name)
     return ""
 
 

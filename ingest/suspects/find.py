@@ -23,7 +23,13 @@ from ingest.heap.graph import RefKind
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
-from ingest.suspects.evidence import Evidence, evidence, finalizer, unused_slots
+from ingest.suspects.evidence import (
+    Evidence,
+    evidence,
+    finalizer,
+    pending_future,
+    unused_slots,
+)
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import Held, Pile, PileSearch
@@ -360,6 +366,7 @@ class _Search:
             paths.link(pile.type_index, np.flatnonzero(cut.lost)) if pile.is_run else ()
         )
         slots = unused_slots(graph, pile.members)
+        future = pending_future(graph, holder)
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
@@ -381,8 +388,13 @@ class _Search:
             waits_for=finalizer(graph) if pile.waits else None,
             has_many=holder.index >= 0 and paths.cuts.of_many(cut.edges),
             is_sparse=bool(slots),
+            inner=paths.inner(holder, cut.freed_bytes),
+            future=future,
+            has_room=paths.with_room(holder, pile.object_count),
         )
-        found = evidence(graph, metrics, holder, pile.members, words.pattern, slots)
+        found = evidence(
+            graph, metrics, holder, pile.members, words.pattern, slots, future
+        )
         return _Told(held, words, found, np.packbits(cut.lost))
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
@@ -403,6 +415,8 @@ class _Search:
         kinds = graph.type_index[rows]
         classes = np.append(self._search.classes, np.uint8(TypeClass.METADATA))
         is_value = classes[kinds] <= TypeClass.LIBRARY
+        is_value &= graph.ref_start[rows] < graph.ref_start[rows + 1]  # no mere bytes
+        is_value &= ~np.isin(rows, held.holder.between)  # what has them itself
         rows, kinds = rows[is_value], kinds[is_value]
         sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
         sizes[pile.type_index] = 0

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.distances import ROOT, holds
+from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import RootKind
-from ingest.runtimes import named
-from ingest.suspects.cuts import Cuts
+from ingest.runtimes import TypeClass, named
+from ingest.suspects.cuts import ENOUGH, Cuts
 from ingest.what_if.places import ReferencePlaces
 from ingest.words.text import printable
 
@@ -38,6 +39,12 @@ _MAX_FUNCTION = 80
 
 _LINKS, _MAX_LINK = 20, 10
 """Objects of a list that are looked at for a link, and objects in it."""
+
+_COLLECTION = re.compile(
+    r"(List|Map|Set|Dictionary|Queue|Deque|Array|Hash|Vector|Stack|Bag)(?!.*\[\])"
+    "|^(dict|list|set|collections\\.\\w+)$"
+)
+"""A type of collections, whose entries can be removed."""
 
 _PLACED = re.compile(r".*?:\d+:\d+(?= \()")
 """The name and place of a function, without the folder of its script."""
@@ -110,6 +117,8 @@ class Paths:
         self, graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
     ) -> None:
         self._graph, self._metrics = graph, metrics
+        # One more for placeholders, whose type is -1.
+        self._classes = np.append(classes, np.uint8(TypeClass.LIBRARY))
         self.places = ReferencePlaces(graph)
         self.cuts = Cuts(graph, metrics, classes, self.places)
 
@@ -246,8 +255,7 @@ class Paths:
         value = self._last_function(objects)
         if value is None:
             return None
-        placed = _PLACED.match(value)
-        return printable(placed[0] if placed else value)[:_MAX_FUNCTION]
+        return _shortened(printable(value), _MAX_FUNCTION)
 
     def _last_function(self, objects: Sequence[int]) -> str | None:
         """Name and place of the last function among objects, or that a timer calls."""
@@ -285,6 +293,59 @@ class Paths:
                 if (value := min(users, default=None)) is not None:
                     return value, is_module
         return None, False
+
+    def inner(self, holder: Holder, freed_bytes: int) -> str:
+        """The collection inside of a holder's that has nearly all, in words.
+
+        As of a map of lists the one that is large; empty if there is none.
+        """
+        graph, found = self._graph, ""
+        for above, below in pairwise(holder.between):
+            if self._metrics.retained_bytes[below] < ENOUGH * freed_bytes:
+                break
+            field = self.field(above, below) or ""
+            is_entry = field.startswith("[") or is_inside_collection(
+                normalised_type(graph.type_name(above))
+            )
+            name = graph.type_name(below)
+            is_container = self._classes[graph.type_index[below]] == TypeClass.CONTAINER
+            if is_entry and is_container and _COLLECTION.search(name):
+                found = printable(graph.captions.of(name))
+                found += f" {printable(field)}" if field[:2] in ("['", '["') else ""
+        return found
+
+    def with_room(self, holder: Holder, count: int) -> str:
+        """The collection with room for what the file does not tell who holds.
+
+        Args:
+            holder: A root for what is not recorded; for others nothing is found.
+            count: How many objects it has to have room for.
+        """
+        graph, entry_bytes = self._graph, named(self._graph.runtime).unrecorded
+        is_unrecorded = holder.root_kind == RootKind.NOT_RECORDED.label
+        found: list[tuple[int, int]] = []
+        for kind, name in enumerate(graph.type_names if is_unrecorded else ()):
+            if name in entry_bytes:
+                rows = np.flatnonzero(graph.type_index == kind)
+                room = graph.shallow_bytes[rows] // entry_bytes[name]
+                found += zip(room.tolist(), rows.tolist(), strict=True)
+        found = sorted(one for one in found if one[0] >= count)
+        for most, row in found[:1]:
+            words = self._variable(row)
+            return f"{words} has room for about {most:,}"
+        return ""
+
+    def _variable(self, index: int) -> str:
+        """An object of a collection by what refers to it: ``Map sessions of Shop``."""
+        graph = self._graph
+        words = printable(graph.captions.of(graph.type_name(index)))
+        rows = np.flatnonzero(graph.ref_target == index)
+        sources = graph.sources(rows).tolist()
+        for row, source in zip(rows.tolist(), sources, strict=True):
+            if (field := graph.field_name(row)) is not None:
+                of = printable(graph.captions.of(graph.type_name(source)))
+                return f"{words} {printable(field)} of {of}"
+        return f"{words} {graph.address(index)}"
 
     def _called_by(self, index: int) -> list[int]:
         """The functions that a timer refers to; none for what is no timer."""
@@ -348,8 +409,15 @@ class Paths:
         return printable(
             (f"{field}: " if field else "")
             + f"{graph.captions.of(graph.type_name(index))} {graph.address(index)}"
-            + ("" if value is None else f' "{value[:_MAX_VALUE]}"')
+            + ("" if value is None else f' "{_shortened(value, _MAX_VALUE)}"')
         )
+
+
+def _shortened(value: str, most: int) -> str:
+    """A value of at most so many characters, a function without its folder."""
+    placed = _PLACED.match(value)
+    text = placed[0] if placed else value
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _folded(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -120,6 +120,11 @@ class Words:
         has_many: Whether many threads have a holder of these words.
         is_sparse: Whether they are an array that is nearly empty.
         waits_for: The finalizer in words if they wait for it, else ``None``.
+        inner: The collection inside of the cut's that has them, as ``list ['resize']``;
+            empty if it is the cut's.
+        future: The type of what is not done and keeps them until then; empty if there
+            is none.
+        has_room: Collections that may hold them where the file does not tell.
     """
 
     type_name: str
@@ -142,6 +147,9 @@ class Words:
     outside_bytes: int = 0
     is_sparse: bool = False
     has_many: bool = False
+    inner: str = ""
+    future: str = ""
+    has_room: str = ""
 
     @cached_property
     def pattern(self) -> str:
@@ -244,7 +252,7 @@ class Words:
         if self._is_unrecorded:
             return (
                 f"To free {what}, find in the program what holds {what}: the file does "
-                "not tell."
+                f"not tell{self.has_room and f'; {self.has_room}'}."
             )
         if self.is_sparse:
             how = (
@@ -252,8 +260,11 @@ class Words:
             )
         elif self.link and self.is_run and self.pattern == "linked list":
             how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
+        elif self.future:
+            how = f"finish the {self.future}, or remove the reference {self.cut}"
         elif self.pattern in _COLLECTIONS:
-            how = f"{_COLLECTIONS[self.pattern]} at {self.cut}"
+            of = f" of {self.inner}" if self.inner else ""
+            how = f"{_COLLECTIONS[self.pattern]}{of} at {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
             how = f"remove the reference {self.cut}"
         else:

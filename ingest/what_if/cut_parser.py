@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.arrays.spans import rows_in
 from ingest.errors import NotFound
 from ingest.heap.graph import OF_LOADER, RootKind
 from ingest.what_if.freed import Cut
@@ -44,6 +45,8 @@ _ELEMENT = re.compile(r"\[(\d+)\]")
 _ADDRESS = re.compile(r"(0[xX][0-9a-fA-F]{1,16})(?:\.(.+))?")
 AND = " and "
 """The word between cuts that are made together."""
+_FEW = 8
+"""References of fewer than this part of the heap's are looked at one by one."""
 _STATIC = re.compile(r"(?:a )?static field (?:of )?")
 _ROOT = re.compile(rf"({'|'.join(kind.label for kind in RootKind)})(?: roots?)?")
 
@@ -161,8 +164,16 @@ class CutParser:
         """References and roots of a step that lead to one of ``targets``."""
         graph = self._graph
         roots = step.roots & targets[graph.root_object]
-        counts = np.diff(graph.ref_start)
-        references = np.repeat(step.objects, counts) & targets[graph.ref_target]
+        rows = np.flatnonzero(step.objects)
+        begin = graph.ref_start[rows]
+        counts = graph.ref_start[rows + 1] - begin
+        if _FEW * int(counts.sum()) < graph.reference_count:
+            references = np.zeros(graph.reference_count, np.bool_)
+            theirs = rows_in(begin, counts)
+            references[theirs] = targets[graph.ref_target[theirs]]
+        else:
+            counts = np.diff(graph.ref_start)
+            references = np.repeat(step.objects, counts) & targets[graph.ref_target]
         if step.field is not None:
             references &= self._has_field(graph.ref_field, step.field)
             roots &= self._has_field(graph.root_field, step.field)

@@ -76,6 +76,7 @@ class WhatIf:
     Args:
         graph: The heap.
         reach: What the roots reach, where that is known.
+        held: Which references hold, where that is known, too.
 
     Attributes:
         graph: The heap.
@@ -84,10 +85,15 @@ class WhatIf:
         reachable_count: Its objects, without placeholders.
     """
 
-    def __init__(self, graph: HeapGraph, reach: Reach | None = None) -> None:
+    def __init__(
+        self,
+        graph: HeapGraph,
+        reach: Reach | None = None,
+        held: ReferenceColumns | None = None,
+    ) -> None:
         self.graph = graph
         reach = search_roots(graph) if reach is None else reach
-        self._held = holding_references(graph, reach.strength)
+        self._held = held or holding_references(graph, reach.strength)
         self._root_holds = holding_roots(graph, reach.strength)
         self.alive = reach.distance > 0
         self.reachable_bytes = int(graph.shallow_bytes[self.alive].sum())

@@ -147,11 +147,14 @@ def hprof_analyzer() -> str | None:
         if not shutil.which("cargo"):
             print("hprof-analyzer is left out: cargo is not on the path")
             return None
-        subprocess.run(
+        done = subprocess.run(
             ["cargo", "install", "--quiet", "--locked", "--root", str(FOLDER / "cargo"),
              "hprof-analyzer", "--version", ANALYZER],
-            check=True,
+            check=False,
         )  # fmt: skip
+        if done.returncode:
+            print("hprof-analyzer is left out: cargo could not install it")
+            return None
     return str(made)
 
 

@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.runtimes.bun import BUN
+
 if TYPE_CHECKING:
     from ingest.readers.v8.document import Snapshot
     from ingest.readers.v8.rules import Edges, EdgeTypes, NodeTypes
 
 _GLOBAL = "GlobalObject"
-
-_ENTRY_BYTES = {"Map": 40, "Set": 32}
-"""Bytes of each entry that a table has room for: key, value, place of the next one, and
-two places in the table of hash codes."""
 
 _FIXED_BYTES = 96
 """Bytes of a collection and its table without the entries, about."""
@@ -59,7 +57,7 @@ def note(snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes) -
         "Bun does not record what Maps and Sets hold: that is below not recorded roots"
     )
     room = np.zeros(len(snapshot.type), np.int64)
-    for word, entry_bytes in _ENTRY_BYTES.items():
+    for word, entry_bytes in BUN.unrecorded.items():
         rows = snapshot.name == snapshot.strings.find(word)
         rows &= snapshot.type == kinds.object
         room[rows] = (snapshot.size_bytes[rows] - _FIXED_BYTES) // entry_bytes

@@ -459,6 +459,9 @@ def test_what_bun_leaves_out_is_a_suspect_whose_cut_frees_it(reading: Reading) -
     assert suspect.sentence.endswith(
         "are held by a Map, Set or variable, whose contents Bun does not record."
     )
+    assert suspect.advice.endswith(
+        "tell; Map open of system / JSModuleEnvironment has room for about 4,098."
+    )
     assert (suspect.object_count, suspect.retained_bytes) == (4000, 4000 * 64)
     cut = CutParser(graph).cut(suspect.cut)
     assert cut.roots.sum() == 4000

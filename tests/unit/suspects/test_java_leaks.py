@@ -252,6 +252,47 @@ def test_a_chain_of_futures_is_cut_at_its_first_one(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("300 Step (")
     assert found.cut == "Worker.first -> CompletableFuture"
+    advice = f"finish the CompletableFuture, or remove the reference {found.cut}."
+    assert found.advice == f"To free them, {advice}"
+
+
+def test_the_list_that_has_all_of_a_map_is_named(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("app/Bus", "subscribers")
+    shop.cls("app/Panel", "data")
+    panels = [shop.make("app/Panel", data=shop.data(500)) for _ in range(300)]
+    array = shop.array("[Ljava/lang/Object;", panels)
+    several = shop.make("java/util/ArrayList", elementData=array)
+    bus = shop.make("app/Bus", subscribers=shop.map_of([several]))
+    shop.cls("app/Main", BUS=bus)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.advice == (
+        "To free them, remove entries of ArrayList at Bus.subscribers -> HashMap."
+    )
+
+
+def test_a_session_with_several_tables_of_them_is_named(tmp_path: Path) -> None:
+    shop = Program()
+    tables = ("Loaded", "Changed", "Inserted")
+    for name in tables:
+        shop.cls(f"org/orm/{name}", "entity")
+        shop.cls(f"org/orm/{name}s", "all")
+    shop.cls("org/orm/Session", *(name.lower() for name in tables))
+    shop.cls("app/Item", "data")
+    items = [shop.make("app/Item", data=shop.data(500)) for _ in range(300)]
+    held = {}
+    for name in tables:
+        every = [shop.make(f"org/orm/{name}", entity=item) for item in items]
+        held[name.lower()] = shop.make(f"org/orm/{name}s", all=shop.map_of(every))
+    shop.cls("app/Main", SESSION=shop.make("org/orm/Session", **held))
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Item (")
+    assert found.cut == "static field Main.SESSION -> Session"
 
 
 class Threads(Program):
