@@ -157,7 +157,7 @@ class CutParser:
                 raise NotFound(
                     f"the dump has no object of a type {text!r}{hint(text, counts)}"
                 )
-            return np.isin(self._graph.type_index, self._rows(found))
+            return self._instances(self._rows(found))
         return self._step(text, first=False).objects
 
     def _between(self, step: _Step, targets: Bools) -> tuple[Bools, Bools]:
@@ -211,11 +211,17 @@ class CutParser:
                 objects[held.objects] = True
                 return _Step(objects, no_roots, held.field)
         types, field = self._type(_STATIC.sub("", text, count=1))
-        objects = np.isin(graph.type_index, types)
+        objects = self._instances(types)
         if field is not None:
             objects[self._class_objects(types)] = True
         roots = np.isin(graph.root_type, types) if first else no_roots
         return _Step(objects, roots, field)
+
+    def _instances(self, types: NDArray[np.int64]) -> Bools:
+        """The objects of some types."""
+        is_wanted = np.zeros(len(self._graph.type_names) + 1, np.bool_)
+        is_wanted[types] = True  # the last one is for placeholders, of type -1
+        return np.asarray(is_wanted[self._graph.type_index])
 
     def _class_objects(self, types: NDArray[np.int64]) -> Ints:
         """The objects that hold the static fields of types, in place of roots."""
