@@ -3,6 +3,7 @@
 // group: Types
 // needs: values
 // mode: read
+// searched: values of $field that the dump records; ingest info notes what it does not
 // param: dump   INTEGER        number of the dump
 // param: type   STRING         full type name, as the runtime spells it
 // param: field  STRING         name of the field; see the schema for names other than of letters, digits and _

@@ -32,6 +32,7 @@ class CaptureOptions(TypedDict, total=False):
         isolate: Dart: an isolate of the group to capture.
         target: Node.js, Chrome: the id of a target, or a part of its title or URL.
         start_inspector: Node.js: have a program without an inspector start one.
+        numbers: Node.js, Chrome: whether to record the values of numbers.
         track_s: .NET: two dumps, and all collections in the so many seconds between.
         buffer_mib: .NET: size of the buffer in the program.
         all_objects: JVM: also unreachable objects.
@@ -44,6 +45,7 @@ class CaptureOptions(TypedDict, total=False):
     isolate: str | None
     target: str | None
     start_inspector: bool
+    numbers: bool
     track_s: float | None
     buffer_mib: int
     all_objects: bool
@@ -108,14 +110,14 @@ class Capturer:
 CAPTURERS = {
     one.name: one
     for one in (
-        Capturer("chrome", "javascript", ("target",)),
+        Capturer("chrome", "javascript", ("target", "numbers")),
         Capturer("dart", "dart", ("isolate",), is_address=lambda text: "://" in text),
         Capturer("dotnet", "dotnet", ("track_s", "buffer_mib"), finder=DOTNET),
         Capturer("jvm", "jvm", ("all_objects", "gzip"), finder=JVM),
         Capturer(
             "node",
             "javascript",
-            ("target", "start_inspector"),
+            ("target", "start_inspector", "numbers"),
             programs=node_processes.programs,
             is_address=lambda text: ":" in text and "://" not in text,
         ),

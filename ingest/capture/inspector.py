@@ -182,14 +182,20 @@ class InspectorSession:
         is_size = isinstance(used, int | float) and 0 <= used < 1 << 62
         return int(used) if used is not None and is_size else None
 
-    def snapshot(self) -> Iterator[bytes]:
+    def snapshot(self, *, numbers: bool = False) -> Iterator[bytes]:
         """Parts of a snapshot of the target's heap, none of them empty.
+
+        Args:
+            numbers: Whether V8 records the values of numbers.
 
         Raises:
             CaptureError: it does not arrive, or the target ends.
         """
         self._until = time.monotonic() + self._timeout_s
-        request = self._send("HeapProfiler.takeHeapSnapshot", {"reportProgress": True})
+        asked = {"reportProgress": True}
+        if numbers:
+            asked["captureNumericValue"] = True
+        request = self._send("HeapProfiler.takeHeapSnapshot", asked)
         byte_count = 0
         while True:
             message = self._receive(byte_count)

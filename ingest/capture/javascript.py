@@ -78,10 +78,17 @@ class JavaScriptCapture(Captured):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How many snapshots are taken over one connection, and how far apart."""
+    """The snapshots that are taken over one connection.
+
+    Attributes:
+        count: How many.
+        every_s: How far apart.
+        numbers: Whether they record the values of numbers.
+    """
 
     count: int = 1
     every_s: float = EVERY_S
+    numbers: bool = False
 
 
 _ONE = Series()
@@ -93,6 +100,7 @@ def capture(
     *,
     target: str | None = None,
     start_inspector: bool = False,
+    numbers: bool = False,
     force: bool = False,
     timeout_s: float = WHOLE_S,
     progress: Progress = silent,
@@ -101,6 +109,7 @@ def capture(
     (taken,) = captures(
         address,
         output,
+        series=Series(numbers=numbers),
         target=target,
         start_inspector=start_inspector,
         force=force,
@@ -129,7 +138,7 @@ def captures(
         address: ``HOST:PORT`` of an inspector, or the process id of a Node program.
         output: The file; by default the target's title with ``.heapsnapshot``. Of
             several, each has its number behind the name.
-        series: How many, and how far apart.
+        series: How many, how far apart, and what they record.
         target: Id, or part of the title or URL, of a target; optional if there is one.
         start_inspector: Have a Node program that has no inspector start one.
         force: Overwrite the file, and capture where memory may be too little.
@@ -167,7 +176,7 @@ def captures(
             began = time.monotonic()
             most = int(shutil.disk_usage(path.absolute().parent).free * _DISK_SHARE)
             with output_file(path, force=force, private=True) as file:
-                for piece in session.snapshot():
+                for piece in session.snapshot(numbers=series.numbers):
                     if file.byte_count + len(piece) > most:
                         raise CaptureError(
                             f"the snapshot of {chosen.title} takes more than "

@@ -129,6 +129,14 @@ class SnapshotOptions:
         float,
         typer.Option("--every", min=0.0, metavar="SECONDS", help="Wait between two."),
     ] = EVERY_S
+    numbers: Annotated[
+        bool,
+        typer.Option(
+            "--numbers",
+            help="Record the values of numbers, for --values; the file can get twice "
+            "as large.",
+        ),
+    ] = False
     timeout_s: Whole = WHOLE_S
     force: Overwrite = False
     as_json: AsJson = False
@@ -198,7 +206,7 @@ def _snapshot(
             for one in captures(
                 address,
                 asked.output,
-                series=Series(asked.count, asked.every_s),
+                series=Series(asked.count, asked.every_s, asked.numbers),
                 target=asked.target,
                 start_inspector=start_inspector,
                 force=asked.force,

@@ -41,6 +41,9 @@ _LABELS = {
 }
 
 
+_NUMBERS = (ValueKind.INTEGER, ValueKind.DOUBLE, ValueKind.BOOLEAN)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ExternalMemory:
     """Memory outside the heap that is freed with an object.
@@ -99,6 +102,32 @@ class ObjectValues:
             found.append(_READ[int(self.kind[i])](content))
         return found
 
+    def numbers(
+        self, rows: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.int64]]:
+        """The numbers and truth values among some objects.
+
+        Returns:
+            Which of ``rows`` they are; their `ValueKind` values; and their bits, as in
+            `FieldValues`.
+        """
+        if not len(self.object_index):
+            none = np.empty(0, np.int64)
+            return none, none.astype(np.uint8), none
+        at = np.searchsorted(self.object_index, rows)
+        at = np.minimum(at, len(self.object_index) - 1)
+        sizes = self.start[at + 1] - self.start[at]
+        is_number = (self.object_index[at] == rows) & np.isin(self.kind[at], _NUMBERS)
+        is_number &= sizes <= 8
+        at, sizes = at[is_number], sizes[is_number]
+        data = np.zeros((len(at), 8), np.uint8)
+        for size in np.unique(sizes).tolist():
+            some = sizes == size
+            places = self.start[at[some]][:, None] + np.arange(size)
+            data[some, :size] = self.content[places]
+        bits = data.view("<i8")[:, 0].astype(np.int64)
+        return np.flatnonzero(is_number), self.kind[at], bits
+
     def renumbered(self, new_index: NDArray[np.int32]) -> ObjectValues:
         """Return the values after rows have been renumbered.
 
@@ -147,6 +176,15 @@ class FieldValues:
     bits: NDArray[np.int64]
     names: tuple[str, ...]
     texts: tuple[str, ...]
+
+    def renumbered(self, new_index: NDArray[np.int32]) -> FieldValues:
+        """Return the values after rows have been renumbered; see `ObjectValues`."""
+        moved = new_index[self.object_index]
+        stays = moved >= 0
+        return FieldValues(
+            moved[stays], self.field[stays], self.kind[stays], self.bits[stays],
+            self.names, self.texts,
+        )  # fmt: skip
 
 
 _READ: dict[int, Callable[[bytes], str]] = {

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _MOST_FIELDS = 1000
 """The most different names; each becomes, for good, a name that the graph knows."""
 
-_NUMBERS = (ValueKind.INTEGER, ValueKind.DOUBLE, ValueKind.BOOLEAN)
-
 
 def with_field_values(graph: HeapGraph, options: ReadOptions) -> HeapGraph:
     """A heap with the numbers, truth values and enum constants in fields.
@@ -100,23 +98,11 @@ def _named_references(graph: HeapGraph, rows: Longs) -> Longs:
 
 def _numbers(graph: HeapGraph, references: Longs) -> tuple[Longs, Longs, Longs]:
     """References to numbers and truth values: which, the kinds, and the bits."""
-    none = np.empty(0, np.int64)
-    if (values := graph.values) is None or not len(values.object_index):
+    if graph.values is None:
+        none = np.empty(0, np.int64)
         return none, none, none
-    target = graph.ref_target[references]
-    at = np.searchsorted(values.object_index, target)
-    at = np.minimum(at, len(values.object_index) - 1)
-    sizes = values.start[at + 1] - values.start[at]
-    is_number = (values.object_index[at] == target) & np.isin(values.kind[at], _NUMBERS)
-    is_number &= sizes <= 8
-    references, at, sizes = references[is_number], at[is_number], sizes[is_number]
-    data = np.zeros((len(at), 8), np.uint8)
-    for size in np.unique(sizes).tolist():
-        some = sizes == size
-        data[some, :size] = values.content[
-            values.start[at[some]][:, None] + np.arange(size)
-        ]
-    return references, values.kind[at].astype(np.int64), data.view("<i8")[:, 0]
+    which, kind, bits = graph.values.numbers(graph.ref_target[references])
+    return references[which], kind.astype(np.int64), bits
 
 
 def _constants(

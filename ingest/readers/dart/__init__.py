@@ -31,5 +31,6 @@ FORMAT = Format(
     memory_per_byte=6.0,
     sniff=sniff,
     package=__name__,
+    options=frozenset({"values"}),
     capture=command("capture", "dart", "URL"),
 )

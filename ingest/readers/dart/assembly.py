@@ -28,6 +28,7 @@ from ingest.heap.read_options import Fold
 from ingest.heap.redaction import MARK
 from ingest.heap.values import ValueKind
 from ingest.readers.dart import NAME
+from ingest.readers.dart.fields import field_values
 from ingest.readers.dart.roots import SnapshotRoots
 from ingest.readers.shared.columns import Folding, ObjectColumns
 from ingest.readers.shared.resolver import HeapResolver
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from ingest.arrays.compiled import Bools, Bytes, Ints, Longs
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
     from ingest.heap.values import ExternalMemory
     from ingest.readers.dart.classes import SnapshotClasses, SnapshotObjects
     from ingest.readers.shared.irregularities import IrregularityCounter
@@ -52,7 +54,7 @@ def assemble(
     objects: SnapshotObjects,
     *,
     isolate: str,
-    fold: Fold,
+    options: ReadOptions,
     counter: IrregularityCounter,
 ) -> HeapGraph:
     """Resolve all ids and make the graph.
@@ -65,7 +67,7 @@ def assemble(
     stays = np.ones(objects.count, np.bool_)
     pseudo = np.empty(0, np.int64)
     null_row = -1
-    if fold is Fold.AUTO:
+    if options.fold is Fold.AUTO:
         stays = (objects.size_bytes > 0) | (
             objects.ref_start[1:] > objects.ref_start[:-1]
         )
@@ -95,6 +97,7 @@ def assemble(
         further=_further(objects),
     )
     values, external = objects.values, objects.external
+    in_fields, notes = field_values(classes, objects, options)
     objects.discard()
     heap = HeapResolver(
         [columns],
@@ -121,6 +124,8 @@ def assemble(
         field_names=(*classes.field_names, EPHEMERON),
         values=values.renumbered(heap.new_row),
         external=_moved(external, heap.new_row),
+        field_values=in_fields and in_fields.renumbered(heap.new_row),
+        notes=notes,
         domains=(Domain(isolate),),
     )
 

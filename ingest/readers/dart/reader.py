@@ -57,7 +57,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         recorded.classes,
         recorded.objects,
         isolate=recorded.isolate,
-        fold=options.fold,
+        options=options,
         counter=counter,
     )
 

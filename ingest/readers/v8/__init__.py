@@ -35,7 +35,7 @@ FORMAT = Format(
     memory_per_byte=2.0,
     sniff=sniff,
     package=__name__,
-    options=frozenset({"source_map"}),
+    options=frozenset({"source_map", "values"}),
     records_garbage=False,
     capture=f"{command('capture', 'node', 'PID')}, or of a page "
     f"{command('capture', 'chrome', 'HOST:PORT')}",

@@ -32,6 +32,7 @@ from ingest.readers.shared.type_table import TypeTable
 from ingest.readers.v8 import FORMAT, NAME
 from ingest.readers.v8.bun import is_of_bun, note
 from ingest.readers.v8.naming import NodeNames, text_lengths
+from ingest.readers.v8.numbers import Numbers, missing_values
 from ingest.readers.v8.originals import restore
 from ingest.readers.v8.rules import (
     Edges,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
     from ingest.arrays.compiled import Bytes, Ints
     from ingest.heap.graph import HeapGraph
+    from ingest.heap.read_options import ReadOptions
     from ingest.readers.shared.irregularities import IrregularityCounter
     from ingest.readers.v8.document import Snapshot
 
@@ -103,25 +105,21 @@ _NODE_WORDS = {"concatenated": "concatenated string", "sliced": "sliced string",
 def assemble(
     snapshot: Snapshot,
     *,
-    fold: Fold,
+    options: ReadOptions,
     counter: IrregularityCounter,
-    source_map: str | None = None,
 ) -> HeapGraph:
     """Make the graph of a snapshot, which is used up.
 
     Raises:
+        DumpError: values of fields are asked for, and the writer records none.
         MalformedDump: the sizes are larger than any memory, or, with ``--strict``,
             anything is irregular.
     """
-    meta = snapshot.meta
+    meta, fold = snapshot.meta, options.fold
     kinds = NodeTypes(*_numbers(NodeTypes._fields, meta.node_types, _NODE_WORDS))
     types = EdgeTypes(*_numbers(EdgeTypes._fields, meta.edge_types, {}))
-    edges = Edges(
-        starts_of(snapshot.edge_count),
-        snapshot.edge_type,
-        snapshot.edge_name,
-        snapshot.edge_to,
-    )
+    start = starts_of(snapshot.edge_count)
+    edges = Edges(start, snapshot.edge_type, snapshot.edge_name, snapshot.edge_to)
     _put_accessors_last(snapshot, edges, types)
     _settle_detachedness(snapshot, edges, types, kinds)
     nameless = int(np.count_nonzero(snapshot.name >= len(snapshot.strings)))
@@ -135,22 +133,26 @@ def assemble(
         closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
         scripts = names.scripts_of(closures)
         sources, said = None, list[str]()
-        if source_map is not None:
+        if options.source_map is not None:
             sources, said = restore(
-                snapshot, edges, types, closures, scripts, source_map
+                snapshot, edges, types, closures, scripts, options.source_map
             )
             names = NodeNames(snapshot, edges, kinds, types)
         names.name_scopes(closures, scripts, sources)
         names.name_exports()
+        numbers = Numbers.of(snapshot, edges, kinds, types)
         values = names.values(
-            closures, scripts, sources, with_synthetic=fold is Fold.NONE
-        )
+            closures, scripts, sources, numbers=numbers,
+            with_synthetic=fold is Fold.NONE,
+        )  # fmt: skip
         kind, notes, pseudo = folding()
         notes += said
     stays[pseudo] = fold is Fold.NONE
-    of_bun = is_of_bun(snapshot, edges, kinds)
-    if of_bun:
-        notes.append(note(snapshot, edges, types, kinds))
+    stays[numbers.texts] &= fold is Fold.NONE
+    producer, lacking = _writer(snapshot, edges, types, kinds)
+    notes += lacking
+    if options.values:
+        notes += missing_values(numbers, producer)
     field_names = _name_fields(snapshot, edges, types, kind)
     roots = _PseudoNodes(names, edges, kind, field_names, stays)
     found = roots.of(pseudo) if fold is Fold.AUTO else roots.of_first()
@@ -158,20 +160,18 @@ def assemble(
     columns = _object_columns(snapshot, names, kinds, kind)
     type_names = names.type_names
     del names, roots, edges, snapshot, closures, scripts, kind
+    types_by_row = TypeTable.by_row(type_names, counter)
     heap = HeapResolver(
-        [columns],
-        TypeTable.by_row(type_names, counter),
-        counter,
-        by_row_number=0,
+        [columns], types_by_row, counter, by_row_number=0,
         folding=Folding(stays, makes_roots=fold is Fold.AUTO),
-    )
+    )  # fmt: skip
     del columns
     return heap.graph(
         found,
         format_name=NAME,
         records_garbage=FORMAT.records_garbage,
-        runtime="" if meta.is_of_julia else (BUN if of_bun else V8).name,
-        producer="Julia" if meta.is_of_julia else "Bun" if of_bun else "V8",
+        runtime=_RUNTIMES[producer],
+        producer=producer,
         is_redacted=meta.is_redacted,
         field_names=tuple(field_names),
         history=history,
@@ -179,6 +179,21 @@ def assemble(
         spaces=tuple(meta.node_types),
         notes=tuple(notes),
     )
+
+
+_RUNTIMES = {"V8": V8.name, "Bun": BUN.name, "Julia": ""}
+"""Runtimes by the programs that write snapshots."""
+
+
+def _writer(
+    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes
+) -> tuple[str, list[str]]:
+    """The program that wrote a snapshot, and notes on what it leaves out."""
+    if snapshot.meta.is_of_julia:
+        return "Julia", []
+    if is_of_bun(snapshot, edges, kinds):
+        return "Bun", [note(snapshot, edges, types, kinds)]
+    return "V8", []
 
 
 def _folded(

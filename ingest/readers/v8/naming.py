@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ingest.arrays.compiled import Bools, Bytes, Ints, Longs
     from ingest.readers.v8.document import Snapshot, Texts
+    from ingest.readers.v8.numbers import Numbers
     from ingest.readers.v8.rules import Edges, EdgeTypes, NodeTypes
 
 _STORED_UNITS = 128
@@ -25,6 +26,8 @@ _STORED_NAME_BYTES = 512
 _V8_CUTS_AT = 1024
 """The most characters of a string in a snapshot of V8."""
 
+_NUMERIC = ("heap number", "smi number", "bigint")
+"""Names of nodes of numbers that do not tell the number."""
 _LATIN1, _UTF16, _NAME = ValueKind.LATIN1, ValueKind.UTF16, ValueKind.NAME
 
 MODULE, SCOPE = "module ", "scope in "
@@ -429,15 +432,17 @@ class NodeNames:
         scripts: Ints,
         sources: Ints | None = None,
         *,
+        numbers: Numbers,
         with_synthetic: bool,
     ) -> ObjectValues | None:
-        """The values of nodes: texts and names.
+        """The values of nodes: texts, names and numbers.
 
         Args:
             closures: int32. All closures, ascending.
             scripts: int32. The script of each closure; see `scripts_of`.
             sources: int32. Rows of the names of their sources, where these are known
                 and are not the scripts; else -1.
+            numbers: Values of nodes of numbers.
             with_synthetic: Whether pseudo nodes have their names as values.
         """
         snapshot, kinds = self._snapshot, self._kinds
@@ -451,9 +456,10 @@ class NodeNames:
         self._drop_repeated(has_value)
         if kinds.number >= 0:
             numeric = (snapshot.type == kinds.number) | (snapshot.type == kinds.bigint)
-            told = [self._strings.find(word) for word in ("heap number", "bigint")]
+            told = [self._strings.find(word) for word in _NUMERIC]
             numeric &= ~np.isin(text, told) & (text < len(self._strings))
             has_value |= numeric
+        has_value[numbers.rows] = True
         strings = self._strings
         prototypes, classes = self._prototypes
         text[prototypes] = snapshot.name[classes]
@@ -484,9 +490,13 @@ class NodeNames:
         del text, has_value
         kind, size = np.empty(len(rows), np.uint8), np.empty(len(rows), np.int32)
         _measure(content, end, chosen, is_name, kind, size)
+        at = np.searchsorted(rows, numbers.rows)
+        kind[at], size[at] = numbers.kind, numbers.bits.itemsize
         start = starts_of(size)
         out = np.empty(int(start[-1]), np.uint8)
         _store(content, end, chosen, kind, start, out)
+        places = start[at][:, None] + np.arange(numbers.bits.itemsize)
+        out[places] = numbers.bits[:, None].view(np.uint8)
         return ObjectValues(rows, kind, start, out)
 
     def _drop_repeated(self, has_value: NDArray[np.bool_]) -> None:

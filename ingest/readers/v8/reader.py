@@ -34,9 +34,8 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
         Document(one_ahead(source.chunks(progress, _PIECE_BYTES)), counter).read(
             is_cut=lambda: source.truncated
         ),
-        fold=options.fold,
+        options=options,
         counter=counter,
-        source_map=options.source_map,
     )
 
 

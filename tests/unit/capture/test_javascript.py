@@ -62,8 +62,9 @@ def inspector(
     answers: Callable[[ServerConnection, int], None] = behaves,
     listed: object = None,
     heap_bytes: object = 1000,
+    parameters: list[object] | None = None,
 ) -> Iterator[str]:
-    """The address of an inspector with one page."""
+    """The address of an inspector with one page; tells what it is asked for."""
 
     def list_targets(_: ServerConnection, request: Request) -> Response | None:
         if not request.path.startswith("/json"):
@@ -86,6 +87,8 @@ def inspector(
                     connection.send(json.dumps(told))
                     continue
                 assert asked["method"] == "HeapProfiler.takeHeapSnapshot"
+                if parameters is not None:
+                    parameters.append(asked["params"])
                 answers(connection, asked["id"])
         except ConnectionClosed:
             pass
@@ -110,6 +113,16 @@ def test_a_snapshot_is_what_the_page_sends(tmp_path: Path) -> None:
     assert taken.byte_count == pieces[-1] == len(HEAP)
     assert (taken.target.title, taken.target.kind) == ("Shop", "page")
     assert taken.path.stat().st_mode & 0o077 == 0
+
+
+def test_numbers_are_recorded_on_request(tmp_path: Path) -> None:
+    asked: list[object] = []
+    with inspector(parameters=asked) as address:
+        capture(address, tmp_path / "x")
+        capture(address, tmp_path / "y", numbers=True)
+
+    plain = {"reportProgress": True}
+    assert asked == [plain, plain | {"captureNumericValue": True}]
 
 
 def test_where_memory_may_be_too_little_it_is_refused_with_the_figures(

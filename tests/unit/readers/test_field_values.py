@@ -21,9 +21,12 @@ from ingest.tables.column import FLOAT, INT64
 from ingest.tables.field_values import grouped, property_name
 from ingest.tables.heap_tables import HeapTables
 from ingest.tables.schema import label
+from tests.dumps.dartheap import NULL, DartHeap, boolean, double, latin1
+from tests.dumps.dartheap import number as dart_number
 from tests.dumps.hprof import DOUBLE, INT, OBJECT, SYSTEM_CLASS, add_tasks, jdk
 from tests.dumps.hrpy import HrpyHeap, longs, texts_of
 from tests.dumps.perfetto import example
+from tests.dumps.v8 import V8Heap, bun
 from tests.unit.graphs import graph_of
 
 if TYPE_CHECKING:
@@ -32,8 +35,10 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from tests.dumps.hprof import Hprof
 
+    _Dump = Hprof | HrpyHeap | V8Heap | DartHeap
 
-def heap_of(dump: Hprof | HrpyHeap, folder: Path, *values: str) -> HeapGraph:
+
+def heap_of(dump: _Dump, folder: Path, *values: str) -> HeapGraph:
     path = folder / "dump"
     path.write_bytes(dump.bytes())
     with open_source(str(path)) as source:
@@ -204,3 +209,91 @@ def test_attributes_of_python(tmp_path: Path) -> None:
     assert [
         (names[one], names[two]) for one, two in zip(types, above, strict=True)
     ] == [("shop.Urgent", "shop.Task")]
+
+
+def test_properties_of_javascript(tmp_path: Path) -> None:
+    heap = V8Heap()
+    root, task = heap.node("synthetic", ""), heap.node("object", "Task", 40)
+    other = heap.node("object", "Other", 24)
+    heap.edge(root, "element", 1, task)
+    heap.edge(root, "element", 2, other)
+    for name, kind, text in (
+        ("status", "smi number", "3"), ("weight", "heap number", "-0.5"),
+        ("big", "heap number", "1e+21"), ("most", "heap number", "9007199254740992"),
+        ("none", "heap number", "NaN"), ("odd", "heap number", "?"),
+    ):  # fmt: skip
+        told = heap.node("string", text)
+        one = heap.node("number", kind, edges=[("internal", "value", told)])
+        heap.edge(task, "property", name, one)
+        heap.edge(other, "property", name, one)
+    old = heap.node("hidden", "system / Oddball", 48)
+    heap.edge(old, "hidden", 0, heap.node("string", "true", 16))
+    heap.edge(task, "property", "old", old)
+    heap.edge(task, "property", "new", heap.node("hidden", "false"))
+    heap.edge(task, "property", "nothing", heap.node("hidden", "null"))
+    heap.edge(task, "property", "any", heap.node("number", "heap number", 16))
+    heap.edge(task, "element", 0, one)
+
+    graph = heap_of(heap, tmp_path, "Task")
+
+    ((address, found),) = kept(graph).items()
+    assert address == 3
+    assert math.isnan(cast("float", found.pop("field_none")))
+    assert found == {
+        "field_status": 3, "field_weight": -0.5, "field_big": 1e21,
+        "field_most": 2**53, "field_old": True, "field_new": False,
+    }  # fmt: skip
+    assert graph.values is not None
+    values = graph.values.pick(np.arange(graph.object_count))
+    assert values.count("-0.5") == values.count("?") == 1  # the number, not its text
+    assert not any("numeric" in note for note in graph.notes)
+
+
+def test_a_snapshot_without_numbers_says_so(tmp_path: Path) -> None:
+    heap = V8Heap()
+    root, task = heap.node("synthetic", ""), heap.node("object", "Task", 40)
+    heap.edge(root, "element", 1, task)
+    heap.edge(task, "property", "done", heap.node("hidden", "true"))
+    heap.edge(task, "property", "any", heap.node("number", "heap number", 16))
+
+    graph = heap_of(heap, tmp_path, "Task")
+
+    assert kept(graph) == {3: {"field_done": True}}
+    assert "taken without numeric values" in graph.notes[-1]
+    with pytest.raises(DumpError, match="Bun records no values of fields"):
+        heap_of(bun(), tmp_path, "*")
+
+
+def test_fields_of_dart(tmp_path: Path) -> None:
+    heap = DartHeap()
+    shop = "package:shop/task.dart"
+    for name, library, fields in (
+        ("Root", "", []), ("Null", "", []), ("_Smi", "dart:core", []),
+        ("_Double", "dart:core", []), ("bool", "dart:core", []),
+        ("_OneByteString", "dart:core", []), ("State", shop, ["index", "_name"]),
+        ("Task", shop, ["status", None, "done", "weight", "state", "size", "_x"]),
+        ("Urgent", shop, ["status", None, "done", "weight", "state", "size", "_x",
+                          "_x"]),
+    ):  # fmt: skip
+        heap.cls(name, library, fields)
+    # Root, null, -3, true, 0.5, OPEN, the name of that, two tasks
+    heap.obj("Root", 0, [8, 9])
+    heap.obj("Null", 0, data=bytes([NULL]))
+    heap.obj("_Smi", 0, data=dart_number(2**32 - 3))
+    heap.obj("bool", 0, data=boolean(True))
+    heap.obj("_Double", 16, data=double(0.5))
+    heap.obj("State", 16, [3, 7])
+    heap.obj("_OneByteString", 16, data=latin1("OPEN"))
+    heap.obj("Task", 48, [3, 3, 4, 5, 6, 0, 3])
+    heap.obj("Urgent", 48, [3, 3, 2, 2, 2, 0, 3, 2])
+
+    graph = heap_of(heap, tmp_path, "*::Task", "*::Urgent")
+
+    task, urgent = kept(graph).values()
+    assert task == {
+        "field_status": -3, "field_done": True, "field_weight": 0.5,
+        "field_state": "OPEN", "field__x": -3,
+    }  # fmt: skip
+    assert urgent == {"field_status": -3}
+    assert graph.notes[-1].endswith(f": {shop}::Task.size, {shop}::Urgent.size")
+    assert heap_of(heap, tmp_path).notes == ()
