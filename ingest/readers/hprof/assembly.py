@@ -30,7 +30,7 @@ from ingest.heap.graph import (
     RootKind,
     ThreadStacks,
 )
-from ingest.readers.hprof import NAME
+from ingest.readers.hprof import NAME, koom
 from ingest.readers.hprof.classes import CLASS_ROW
 from ingest.readers.hprof.fields import field_values
 from ingest.readers.hprof.layout import ShallowSizes
@@ -97,6 +97,7 @@ class RecordedFile(NamedTuple):
             of references, each with the class of the values.
         is_redacted: Whether its values were replaced by blank ones.
         taken_ms: When it was begun, milliseconds since 1970; ``None`` if unknown.
+        lacks_elements: Whether KOOM has cut the elements of primitive arrays.
     """
 
     version: str
@@ -107,6 +108,7 @@ class RecordedFile(NamedTuple):
     flat_arrays: Sequence[NDArray[np.uint64]] = ()
     is_redacted: bool = False
     taken_ms: int | None = None
+    lacks_elements: bool = False
 
 
 def assemble(
@@ -157,7 +159,10 @@ def assemble(
     values.add_names(described[types], (names[kind] for kind in types.tolist()))
     values.add_states(table.end_words)
     external, known = values.external(), values.build()
-    notes = (*filter(None, (values.note, flat_note)), *fit.notes)
+    cut_note = koom.note(
+        values.note, found.spaces.values(), is_cut=found.lacks_elements
+    )
+    notes = (*filter(None, (cut_note, flat_note)), *fit.notes)
     del values
     trim()
     owners, stacks = roots.owners(resolver, threads, found.stacks)

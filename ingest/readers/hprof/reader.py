@@ -20,9 +20,10 @@ from ingest.heap.read_options import DEFAULTS
 from ingest.heap.redaction import MARK
 from ingest.readers.base import PendingDump
 from ingest.readers.hprof import MAGICS
-from ingest.readers.hprof.assembly import RecordedFile, StackTable, assemble
+from ingest.readers.hprof.assembly import ANDROID, RecordedFile, StackTable, assemble
 from ingest.readers.hprof.classes import ClassTable
 from ingest.readers.hprof.columns import RecordedHeap
+from ingest.readers.hprof.koom import lacks_elements
 from ingest.readers.hprof.names import NameTable
 from ingest.readers.hprof.records import (
     ARRAY_ROW,
@@ -30,6 +31,7 @@ from ingest.readers.hprof.records import (
     COUNTS,
     HEAP_INFO,
     NEEDED_CLASS,
+    NO_ELEMENTS,
     OBJECTS,
     SEGMENT_BEGIN,
     SEGMENT_BYTES,
@@ -68,6 +70,7 @@ _NOT_NEEDED = frozenset((3, 6, 7, 0x0A, 0x0B, 0x0D, 0x0E, 0x13))
 fields of values within fields."""
 _HEADER_BYTES = 9
 _LONGEST_NAME_RECORD = 1 << 20
+_LONGEST_CUT_BYTES = 1 << 20
 _SMALLEST_WINDOW_BYTES = 1 << 13
 _UNLIMITED, _LATEST_MS = 1 << 62, 1 << 45
 _MOST_SPACES = 128
@@ -198,7 +201,7 @@ def _dumps(
                 RecordedFile(
                     parser.version, parser.id_size, parser.table, parser.stacks,
                     parser.spaces, parser.flat_arrays, parser.is_redacted,
-                    parser.taken_ms,
+                    parser.taken_ms, bool(parser.lacks_elements),
                 ),
             )  # fmt: skip
         index += 1
@@ -219,6 +222,7 @@ class _Parser:
         spaces: Names of the parts of the heap, by number.
         flat_arrays: uint64 (F, 2), pairs in one column. Arrays that have values instead
             of references, each with the class of the values.
+        lacks_elements: Whether primitive arrays have none; ``None`` until one is met.
     """
 
     def __init__(
@@ -261,6 +265,7 @@ class _Parser:
         self._ids = np.zeros(2, np.uint64)
         self._is_truncated = False
         self._last_segment_bytes = 0
+        self.lacks_elements = None if self.version == ANDROID else False
 
     @property
     def is_redacted(self) -> bool:
@@ -429,10 +434,17 @@ class _Parser:
         """
         begin = self.feed.offset
         self._state[SPACE] = 0
+        if self.lacks_elements is None:
+            self._has(min(size, _LONGEST_CUT_BYTES) + 1, is_needed=False)
+            self.lacks_elements = lacks_elements(
+                self.feed.data, self.feed.position, size, self.id_size
+            )
+            self._state[NO_ELEMENTS] = bool(self.lacks_elements)
+        goes_on = not may_wrap and self.lacks_elements is not None
         limit = size or (_UNLIMITED if may_wrap else 0)
         while True:
             why, left = self._scan(
-                limit - (self.feed.offset - begin), goes_on=not may_wrap, is_last=False
+                limit - (self.feed.offset - begin), goes_on=goes_on, is_last=False
             )
             if self._last_segment_bytes:
                 size = limit = self._last_segment_bytes
@@ -445,7 +457,8 @@ class _Parser:
                 self._counter.add("unknown_record", 1, 0, self.feed.offset)
                 self._skip_unknown(limit - done)
             elif why == END and size and done != size and done < limit:
-                self._counter.add("early_end_of_segment", 1, 0, self.feed.offset)
+                if not self.lacks_elements:
+                    self._counter.add("early_end_of_segment", 1, 0, self.feed.offset)
             elif why == END and size and done > limit:
                 self._counter.add("record_beyond_segment", 1, 0, self.feed.offset)
             elif why == MORE and limit < _UNLIMITED:

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 segment begins into which it continued, 0 for none; and the length of that segment."""
 COUNTS = 12
 
-SKIP, LEFT, INDEX, HELD, ARRAY_ROW, ARRAY_LENGTH, SPACE = range(7)
+SKIP, LEFT, INDEX, HELD, ARRAY_ROW, ARRAY_LENGTH, SPACE, NO_ELEMENTS = range(8)
 """Indexes of the state of a scan. For an array longer than a window: bytes to skip,
 elements left, the index of the next one, non-null elements so far, the row of its
 class, its length. Also the number of the part of the heap to which the next objects
-belong."""
-STATE = 7
+belong, and whether primitive arrays have no elements."""
+STATE = 8
 
 ARRAY_ID, NEEDED_CLASS = range(2)
 """Indexes of the ids in the state of a scan."""
@@ -433,7 +433,7 @@ def primitive_array(
     if kind < 0 or kind >= len(WIDTHS):
         return ODD
     size = length * WIDTHS[kind]
-    if data[p] == PRIMITIVE_ARRAY_WITHOUT_DATA:
+    if data[p] == PRIMITIVE_ARRAY_WITHOUT_DATA or state[NO_ELEMENTS]:
         size = 0
     if kind in (CHARS_ROW, _BYTES):
         first = min(size, DIGESTED_BYTES)

@@ -219,6 +219,8 @@ def _find_values(
         begin = min(begin + offset * unit, end)
         used = min(end - begin, units * unit)
         lengths[row[i]] = units
+        if used < unit <= units:
+            continue
         kind[i] = _UTF16 if wide else _LATIN1
         if is_cut and part[i, 1] < 0:
             kind[i] |= _CUT
@@ -411,7 +413,7 @@ class ValueBuilder:
         if removed < _FEWEST_REMOVED or 2 * removed < texts:
             return ""
         self._kind[found.kind == TEXT] = _NONE
-        by = "zeros" if zeros > marks else "question marks"
+        by = "zeros" if zeros > marks else "question marks, as LeakCanary writes them,"
         return (
             f"the texts were removed from this dump before it was read: {removed:,} of "
             f"{texts:,} are {by} alone. None is shown, or compared with others"

@@ -10,7 +10,17 @@ import pytest
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from tests.dumps.hprof import BOOLEAN, BYTE, INT, OBJECT, SYSTEM_CLASS, Hprof, jdk
+from tests.dumps.hprof import (
+    BOOLEAN,
+    BYTE,
+    HEAP_DUMP_END,
+    INT,
+    OBJECT,
+    SEGMENT,
+    SYSTEM_CLASS,
+    Hprof,
+    jdk,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,6 +157,41 @@ def test_texts_that_another_tool_has_removed_are_none(
     assert "40 of 41" in graph.notes[0]
     assert texts(other)[0x20000] == "text 0"
     assert not any("removed" in note for note in other.notes)
+
+
+def _of_koom(*, is_filled: bool) -> bytes:
+    """A dump of Android whose arrays KOOM has cut, and perhaps filled again."""
+    dump = jdk("1.0.3", 4)
+    for i in range(30):
+        dump.segment()
+        dump.space(65, "app")
+        _string(dump, 0x20000 + 0x100 * i, f"text {i % 2}")
+        dump.numbers(0x50000 + 0x100 * i, INT, bytes(4000 + 4 * i))
+        dump.root(SYSTEM_CLASS, 0x20000 + 0x100 * i)
+    parts = [dump.head(), *dump.records]
+    for subs in dump.segments:
+        size = sum(map(len, subs))
+        for at, one in enumerate(subs):
+            if one[0] == 0x23:
+                subs[at] = one[:14].ljust(len(one) if is_filled else 0, b"\0")
+        parts.append(dump.record(SEGMENT, b"".join(subs), size))
+    return b"".join([*parts, dump.record(HEAP_DUMP_END, b"")])
+
+
+@pytest.mark.parametrize("is_filled", [False, True])
+def test_a_dump_that_koom_has_cut_has_arrays_without_texts(
+    is_filled: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.hprof"
+    path.write_bytes(_of_koom(is_filled=is_filled))
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(strict=True), silent)
+
+    assert graph.notes[0].startswith("KOOM removed the contents of primitive arrays")
+    assert not set(texts(graph)) & set(range(0x20000, 0x60000))
+    ids = graph.object_id.tolist()
+    assert graph.shallow_bytes[ids.index(0x50100)] >= 4004
+    assert graph.length[ids.index(0x20000)] == len("text 0")
 
 
 def test_bitmaps_have_pixels_outside_unless_in_an_array(tmp_path: Path) -> None:
