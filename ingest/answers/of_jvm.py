@@ -370,7 +370,7 @@ def spaces(heap: HeapView, values: Values) -> pl.DataFrame:
 def destroyed_components(heap: HeapView, values: Values) -> pl.DataFrame:
     classes = whole(heap, "types", ["class_address"]).drop_nulls()
     frames = [pl.DataFrame(schema={"row": pl.Int64, "kind": pl.String})]
-    for base in values["bases"].split(" "):
+    for base in f"{values['bases']} {values['models']}".split(" "):
         known = classes.filter(pl.col("row").is_in(heap.types_named(base)))
         level = [row for one in known["class_address"] for row in heap.objects_at(one)]
         below = set(level)
@@ -381,7 +381,9 @@ def destroyed_components(heap: HeapView, values: Values) -> pl.DataFrame:
         named = heap.addresses_of(sorted(below))
         kinds = classes.filter(pl.col("class_address").is_in(named.implode()))["row"]
         rows = heap.live_instances(kinds.to_list())
-        is_gone = (heap.texts(rows) == "destroyed").fill_null(value=False)
+        is_gone = (
+            heap.texts(rows).is_in(["destroyed", "cleared"]).fill_null(value=False)
+        )
         if base.endswith("Fragment"):
             managed = heap.links(rows, "mFragmentManager", weak=True)["source"]
             is_gone |= ~rows.is_in(managed.implode())

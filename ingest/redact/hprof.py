@@ -23,7 +23,8 @@ from ingest.errors import MalformedDump
 from ingest.heap.redaction import FILLER, MARK
 from ingest.readers import open_source
 from ingest.readers.hprof import MAGICS
-from ingest.readers.hprof.classes import END_FIELD, enter
+from ingest.readers.hprof.classes import enter
+from ingest.readers.hprof.known_classes import END_FIELD, STATE_FIELDS
 from ingest.readers.hprof.names import NameTable, java_name
 from ingest.readers.hprof.records import FIRST_PRIMITIVE, HEAP_INFO, WIDTHS
 from ingest.readers.hprof.scan import scan_names
@@ -488,7 +489,8 @@ def _width(code: int, id_size: int) -> int:
 
 def _is_size(owner: str, field: str) -> bool:
     """Whether a number is a length, or tells that an object's work is done."""
-    if field in _SIZES.get(owner, ()) or END_FIELD.fullmatch(field):
+    known = (*_SIZES.get(owner, ()), *STATE_FIELDS.get(owner, ()))
+    if field in known or END_FIELD.fullmatch(field):
         return True
     return any(
         owner.startswith(begin) and field in fields

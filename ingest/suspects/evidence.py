@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DOUBTED = 0.5
 """Factor of the score of a suspect if something speaks against it."""
 
-_ENDED = ("closed", "destroyed", "disposed", "finished")
+_ENDED = ("cleared", "closed", "destroyed", "disposed", "finished")
 _KEPT = "finished"
 """A word that records of a history also have, which are held on purpose."""
 _SAMPLE = 1000

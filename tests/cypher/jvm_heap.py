@@ -72,6 +72,8 @@ _CLASSES: tuple[tuple[str, str, Fields], ...] = (
     ("app/MainActivity", "android/app/Activity", {"count": LONG, "view": OBJECT}),
     ("androidx/fragment/app/Fragment", _OBJECT, {"mFragmentManager": OBJECT}),
     ("app/ListFragment", "androidx/fragment/app/Fragment", {"view": OBJECT}),
+    ("androidx/lifecycle/ViewModel", _OBJECT, {"mCleared": BOOLEAN}),
+    ("app/CartModel", "androidx/lifecycle/ViewModel", {"items": OBJECT}),
     ("android/graphics/Bitmap", _OBJECT, {"mWidth": INT, "mHeight": INT}),
 )
 
@@ -242,6 +244,7 @@ def _android(program: _Program) -> list[int]:
         found.append(program.new("app/MainActivity", mDestroyed=gone, view=view))
         manager = 0 if gone else cleaner
         found.append(program.new("app/ListFragment", mFragmentManager=manager))
+        found.append(program.new("app/CartModel", mCleared=gone, items=view))
     program.new("app/MainActivity", mDestroyed=1)  # garbage
     return found
 

@@ -5,34 +5,30 @@ A file may have a million classes, so their records are stored in columns.
 
 from __future__ import annotations
 
-import re
 import secrets
 from array import array
-from functools import cache
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.readers.hprof.known_classes import (
+    ENDING,
+    INHERITED,
+    OF_ANDROID,
+    VALUES,
+    VIEW,
+    end_word,
+)
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.records import (
     BITMAP,
-    BOOL,
-    CHAR,
     DESTROYED,
     DIRECT_BUFFER,
+    ENDS_WITH,
     FIRST_PRIMITIVE,
-    FLOAT4,
-    FLOAT8,
-    LIMIT,
     PRIMITIVES,
-    SIGNED,
-    SIGNED_1,
-    SIGNED_2,
-    SIGNED_4,
-    TEXT,
-    THREAD,
     VIEWED_BUFFER,
     WHOLE,
     WIDTHS,
@@ -63,40 +59,6 @@ _LONG_NAME = 256
 """Names longer than this are shared; real programs have few."""
 
 _COUNT, _CONSTANT = Struct(">H"), Struct(">HB")
-
-_THREAD = "java.lang.Thread"
-_VALUES = {
-    "java.lang.String": (TEXT, ("value", "coder", "offset", "count")),
-    "java.lang.Integer": (SIGNED_4, ("value",)),
-    "java.lang.Long": (SIGNED, ("value",)),
-    "java.lang.Short": (SIGNED_2, ("value",)),
-    "java.lang.Byte": (SIGNED_1, ("value",)),
-    "java.lang.Character": (CHAR, ("value",)),
-    "java.lang.Boolean": (BOOL, ("value",)),
-    "java.lang.Float": (FLOAT4, ("value",)),
-    "java.lang.Double": (FLOAT8, ("value",)),
-    _THREAD: (THREAD, ("name",)),
-    "java.nio.DirectByteBuffer": (DIRECT_BUFFER, ("cleaner", "", "capacity")),
-    "android.graphics.Bitmap": (BITMAP, ("mBuffer", "", "mWidth", "mHeight")),
-    "android.app.Activity": (DESTROYED, ("mDestroyed",)),
-    "com.google.common.cache.LocalCache": (LIMIT, ("maxWeight",)),
-}
-"""Classes whose instances have a value, and the fields with that value."""
-
-_VIEW = ("att", "", "capacity", "fd")
-"""Fields of a direct buffer that tell which buffer it is a view of, and which file is
-mapped there, since JDK 7. On Android they tell what frees its memory; buffers without
-it are in the heap."""
-_OF_ANDROID = ("memoryRef",)
-
-END_FIELD = re.compile(r"(?:m|is)?_?(closed|destroyed|disposed|finished)", re.I)
-
-
-@cache
-def _end_word(field: str) -> str:
-    """The word of a field that is true once an object's work is done; else empty."""
-    found = END_FIELD.fullmatch(field)
-    return found[1].lower() if found else ""
 
 
 @kernel
@@ -536,21 +498,24 @@ class ClassTable:
             if above in self.end_words:
                 self.end_words[row] = self.end_words[above]
             kind = columns.special[above] & ~np.uint8(WHOLE)
-            if kind in (THREAD, DESTROYED):
+            if kind in INHERITED:
                 columns.special[row] = kind
-                columns.special_offset[row] = columns.special_offset[above]
-                columns.special_offset[row, 0] += columns.own_bytes[row]
+                offsets = columns.special_offset[above]
+                own = np.where(offsets >= 0, columns.own_bytes[row], 0)
+                columns.special_offset[row] = offsets + own
         columns.is_known[row] = 1
         name = self._row_names[row]
         if name in REFERENT_KINDS:
             columns.referent_kind[row] = REFERENT_KINDS[name]
-        if name in _VALUES:
-            kind, wanted = _VALUES[name]
+        if name in VALUES:
+            kind, wanted = VALUES[name]
             if kind == DIRECT_BUFFER and self._tells_views(row):
-                kind, wanted = VIEWED_BUFFER, _VIEW
+                kind, wanted = VIEWED_BUFFER, VIEW
+            if wanted == ("mCleared",) and self._places(row, wanted) == (-1,):
+                kind, wanted = ENDS_WITH, ("impl",)
             self._locate(row, kind, wanted)
-            if kind == DESTROYED:
-                self.end_words[row] = _end_word(wanted[0])
+            if wanted[0] in ENDING:
+                self.end_words[row] = ENDING[wanted[0]]
         elif not columns.special[row]:
             self._locate_end(row)
         if self._is_whole(name):
@@ -559,13 +524,13 @@ class ClassTable:
 
     def _tells_views(self, row: int) -> bool:
         """Whether direct buffers tell of which buffer they are views."""
-        is_of_android = self._places(row, _OF_ANDROID)[0] >= 0
-        return self._places(row, _VIEW)[0] >= 0 and not is_of_android
+        is_of_android = self._places(row, OF_ANDROID)[0] >= 0
+        return self._places(row, VIEW)[0] >= 0 and not is_of_android
 
     def _locate_end(self, row: int) -> None:
         """Note where an instance has the flag that its work is done."""
         for name, code in self.fields(row):
-            if code == FIRST_PRIMITIVE and (word := _end_word(name)):
+            if code == FIRST_PRIMITIVE and (word := end_word(name)):
                 self._locate(row, DESTROYED, (name,))
                 self.end_words[row] = word
                 return

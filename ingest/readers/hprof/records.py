@@ -39,10 +39,13 @@ ARRAY_ID, NEEDED_CLASS = range(2)
 
 (
     NOTHING, TEXT, SIGNED, SIGNED_4, SIGNED_2, SIGNED_1, CHAR, BOOL, FLOAT4, FLOAT8,
-    THREAD, DIRECT_BUFFER, BITMAP, DESTROYED, VIEWED_BUFFER, LIMIT,
-) = range(16)  # fmt: skip
+    THREAD, DIRECT_BUFFER, BITMAP, DESTROYED, VIEWED_BUFFER, LIMIT, ENDS_WITH,
+    UNMANAGED,
+) = range(18)  # fmt: skip
 """What the scan takes from instances of a class besides their references. A
-`VIEWED_BUFFER` says whether it is a view, a `DIRECT_BUFFER` only what frees it."""
+`VIEWED_BUFFER` says whether it is a view, a `DIRECT_BUFFER` only what frees it. Work is
+done if `DESTROYED` is true, with the object of `ENDS_WITH`, or without the manager of
+`UNMANAGED`, which has been called."""
 
 WHOLE = 128
 """A bit beside these: the bytes of all fields are taken, too."""

@@ -22,6 +22,7 @@ from ingest.readers.hprof.records import (
     CHARS_ROW,
     DESTROYED,
     DIRECT_BUFFER,
+    ENDS_WITH,
     FLOAT4,
     FLOAT8,
     LIMIT,
@@ -32,6 +33,7 @@ from ingest.readers.hprof.records import (
     STORED_BYTES,
     TEXT,
     THREAD,
+    UNMANAGED,
     VIEWED_BUFFER,
 )
 from ingest.readers.shared.columns import GrowingColumn
@@ -360,8 +362,7 @@ class ValueBuilder:
         self._name_data = bytearray()
         self._kind, self._at, self._size = self._values(class_row, length)
         self.note = self._forget_removed()
-        ended = np.flatnonzero(specials.kind == DESTROYED)
-        self._ended = specials.row[ended[specials.bits[ended] != 0]]
+        self._ended = self._rows_of_ended()
         self._ended_class = class_row[self._ended]
 
     def _values(
@@ -418,6 +419,18 @@ class ValueBuilder:
             f"the texts were removed from this dump before it was read: {removed:,} of "
             f"{texts:,} are {by} alone. None is shown, or compared with others"
         )
+
+    def _rows_of_ended(self) -> Ints:
+        """int32: rows of the objects that tell that their work is done."""
+        found = self._specials
+        is_set = found.bits != 0
+        ended = found.row[
+            ((found.kind == DESTROYED) & is_set)
+            | ((found.kind == UNMANAGED) & ~is_set & (found.coder != 0))
+        ]
+        others = np.flatnonzero((found.kind == ENDS_WITH) & is_set)
+        with_them = np.isin(self._find(found.bits[others]), ended)
+        return np.concatenate([ended, found.row[others[with_them]]])
 
     def add_names(self, rows: Ints, names: Iterable[str]) -> None:
         """Add names of objects; if an object has several values, the first counts.

@@ -191,6 +191,7 @@ def test_a_dump_that_koom_has_cut_has_arrays_without_texts(
     assert not set(texts(graph)) & set(range(0x20000, 0x60000))
     ids = graph.object_id.tolist()
     assert graph.shallow_bytes[ids.index(0x50100)] >= 4004
+    assert graph.length is not None
     assert graph.length[ids.index(0x20000)] == len("text 0")
 
 
@@ -229,6 +230,35 @@ def test_objects_say_that_their_work_is_done(tmp_path: Path) -> None:
 
     ended = {at: text for at, text in found.items() if 0x10000 <= at <= 0x10100}
     assert ended == {0x10000: "closed", 0x10080: "closed"}
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_view_models_and_fragments_say_if_android_is_done_with_them(
+    is_old: bool, tmp_path: Path
+) -> None:
+    dump = jdk("1.0.3", 4)
+    state = "androidx/lifecycle/viewmodel/internal/ViewModelImpl"
+    flag = {"isCleared": BOOLEAN}
+    dump.cls(state, 0x2000, _OBJECT, {"lock": OBJECT} | flag)
+    fields = {"mTags": OBJECT} | ({"mCleared": BOOLEAN} if is_old else {"impl": OBJECT})
+    dump.cls("androidx/lifecycle/ViewModel", 0x2010, _OBJECT, fields)
+    dump.cls("app/Cart", 0x2020, "androidx/lifecycle/ViewModel", {"items": OBJECT})
+    fields = {"mCalled": BOOLEAN, "mFragmentManager": OBJECT}
+    dump.cls("androidx/fragment/app/Fragment", 0x2030, _OBJECT, fields)
+    dump.cls("app/Page", 0x2040, "androidx/fragment/app/Fragment", {"n": INT})
+    for at, is_done in ((0x10000, 1), (0x20000, 0)):
+        dump.obj(at, "app/Cart", impl=at + 0x100, mCleared=is_done, items=at)
+        dump.obj(at + 0x100, state, isCleared=is_done)
+        manager = 0 if is_done else at
+        dump.obj(at + 0x200, "app/Page", mFragmentManager=manager, mCalled=1, n=7)
+    dump.obj(0x30000, "app/Page")  # not attached yet
+    dump.obj(0x30100, "app/Cart", items=0x10100)
+
+    found = texts(graph_of(dump, tmp_path))
+
+    assert {at: text for at, text in found.items() if 0x10000 <= at < 0x40000} == {
+        0x10000: "cleared", 0x10100: "cleared", 0x10200: "destroyed",
+    }  # fmt: skip
 
 
 def test_activities_say_if_they_are_destroyed(tmp_path: Path) -> None:
