@@ -40,10 +40,11 @@ from ingest.server.embedded import target_of
 from ingest.system import interrupts
 from ingest.system.files import file_lock, remove_aside
 from ingest.system.memory import beside
-from ingest.tables.field_values import PREFIX
+from ingest.tables.field_values import PREFIX, property_name
 from ingest.tables.fleet_graph import FLEET_LABELS, FLEET_RELATIONSHIPS
 from ingest.tables.import_files import DumpToImport, write_import_files
 from ingest.tables.mapping import Counts, entity_estimate
+from ingest.tables.object_tables import FIELD_VALUES
 from ingest.tables.parquet import StoredDumps, write_tables
 from ingest.tables.schema import (
     LABELS,
@@ -249,10 +250,35 @@ def _would_be_lost(database: Database, present: Sequence[DumpNode]) -> str | Non
     of_fleets = (*FLEET_LABELS, *FLEET_RELATIONSHIPS)
     known |= {column.name for entry in of_fleets for column in entry.properties}
     _, rows = database.read("CALL db.propertyKeys()", {})
-    names = {str(row[0]) for row in rows if not str(row[0]).startswith(PREFIX)}
-    if others := sorted(names - known):
-        return f"somebody has added properties ({', '.join(others[:3])})"
+    others = {str(row[0]) for row in rows} - known
+    if fields := [name for name in others if name.startswith(PREFIX)]:
+        # Names that dropped dumps had stay known, though no node has them.
+        others.difference_update(fields)
+        others |= _in_use(database, {*fields} - _of_fields(stored, present))
+    if others:
+        named = ", ".join(sorted(others)[:3])
+        return f"somebody has added properties ({named})"
     return None
+
+
+def _of_fields(stored: StoredDumps, present: Sequence[DumpNode]) -> set[str]:
+    """The properties that dumps have for values of fields."""
+    found = set[str]()
+    for dump in present:
+        if (tables := stored.find(dump.number, dump.identity.sha256)) is not None:
+            fields = tables.lazy(FIELD_VALUES.name).select("field").unique()
+            found.update(map(property_name, fields.collect()["field"].to_list()))
+    return found
+
+
+def _in_use(database: Database, names: set[str]) -> set[str]:
+    """Those properties that a node or relationship has; all of them are read."""
+    found = set[str]()
+    for pattern in ("(x)", "()-[x]->()") if names else ():
+        text = f"MATCH {pattern} UNWIND $names AS name WITH * WHERE x[name] IS NOT NULL"
+        _, rows = database.read(f"{text} RETURN DISTINCT name", {"names": [*names]})
+        found |= {str(row[0]) for row in rows}
+    return found
 
 
 def is_all(database: Database, number: int) -> bool:

@@ -286,6 +286,25 @@ def test_a_bulk_load_gives_the_graph_of_a_bolt_load(
     wait_until(lambda: is_tidy(server))
 
 
+@pytest.mark.slow
+def test_a_property_that_no_load_has_written_rules_out_a_bulk_load(
+    server: EmbeddedServer, database: Database, tmp_path: Path
+) -> None:
+    del server
+    java = str(hostile_java(tmp_path / "java.hprof"))
+    asked = ReadOptions(values=("shop.T*",))
+    Loader(Store(database), via=Via.BOLT, options=asked).load(java)
+
+    before = bulk.plan(database, 1).obstacle
+    database.run("MATCH (t:Type) SET t.field_mine = 1")
+    meanwhile = bulk.plan(database, 1).obstacle
+    database.run("MATCH (t:Type) REMOVE t.field_mine")
+
+    assert before is None
+    assert meanwhile == "somebody has added properties (field_mine)"
+    assert bulk.plan(database, 1).obstacle is None
+
+
 @pytest.mark.deep
 def test_a_dump_whose_stored_tables_are_not_whole_is_not_written_again(
     server: EmbeddedServer, database: Database, tmp_path: Path, small: Path
