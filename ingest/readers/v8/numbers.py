@@ -59,6 +59,8 @@ class Numbers(NamedTuple):
         known = (texts >= 0) & (snapshot.name[texts] < len(strings)) & (value >= 0)
         rows, texts = rows[known], texts[known]
         told = [_number(strings.raw(name)) for name in snapshot.name[texts].tolist()]
+        if snapshot.meta.is_redacted:
+            told = [None] * len(texts)  # some spell the name of a property, and stay
         known = np.array([one is not None for one in told], np.bool_)
         number = np.array(told, np.float64)[known]
         integer = (np.abs(number) <= _LARGEST) & (number == np.floor(number))
@@ -72,7 +74,7 @@ class Numbers(NamedTuple):
             every[order],
             np.append(kind, [ValueKind.BOOLEAN] * len(truth))[order].astype(np.uint8),
             np.append(bits, list(truth.values()))[order].astype(np.int64),
-            texts[known],
+            texts,
         )
 
 
