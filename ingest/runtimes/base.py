@@ -159,6 +159,8 @@ class Runtime:
             its input.
         ended: Words for objects whose type shows that they are no longer used, by a
             prefix of its full name: ``detached from all documents``.
+        records: Full names of types of objects without a class, which programs also use
+            as maps: their fields are its keys.
         function_type: Full name of the type of functions whose value is their name and
             place; empty if there is none.
         library_functions: Regular expression that matches values of those functions
@@ -211,6 +213,7 @@ class Runtime:
     extended_map: str = ""
     limited_keys: tuple[str, ...] = ()
     ended: Mapping[str, str] = field(default_factory=dict)
+    records: tuple[str, ...] = ()
     function_type: str = ""
     library_functions: str = r"(?!)"
     library_scripts: str = r"(?!)"
@@ -271,7 +274,7 @@ class Runtime:
 
     @cached_property
     def is_bounded(self) -> Callable[[str], object]:
-        """Whether a type is a cache that drops entries when it is full."""
+        """Whether a type has the name of a cache that drops entries when it is full."""
         return _any((*_BOUNDED, *self.bounded))
 
     def has_shape(self, name: str) -> bool:

@@ -14,6 +14,7 @@ BUN = replace(
     V8,
     name="bun",
     program="a Bun program",
+    module_prefix="system / JSModuleEnvironment",
     lasting_ids=None,
     # Key, value, place of the next one, and two places in the table of hash codes.
     unrecorded={"Map": 40, "Set": 32},
@@ -25,6 +26,7 @@ BUN = replace(
         "system / JSLexicalEnvironment", "system / FunctionScope*", "Timeout",
         "*Prototype", "*Constructor"),
     root_words={
+        **V8.root_words,
         "not_recorded": "a Map, Set or variable, whose contents Bun does not record"
     },
 )  # fmt: skip

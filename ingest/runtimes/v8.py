@@ -62,12 +62,14 @@ V8 = Runtime(
     ),
     entries_fields={"table": "(array)"},
     ended={"Detached <": "detached from all documents"},
+    records=("Object",),
     function_type="Function",
     # Functions of Node's scripts, and bound or built-in ones, which have no place.
     library_functions=r" node:|^[^:]*$",
     library_scripts=r" (?:node|ext):|/node_modules/",
     shape="{",
     prototype_type="(prototype)",
+    root_words={"handle": "a native handle"},
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",
         "event handlers": r"^(?:EventEmitter|(?:Node)?EventTarget|V8EventListener"

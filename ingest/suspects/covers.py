@@ -81,6 +81,9 @@ class Covers:
         self.has_no_class = np.array(
             [runtime.has_shape(name) for name in graph.type_names], np.bool_
         )
+        self._inside: dict[str, bool] = {}
+        of_runtime = np.isin(graph.root_kind, _TABLES)
+        self._native = frozenset(graph.root_object[of_runtime].tolist())
         self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._table_objects = places.table_objects
@@ -165,6 +168,18 @@ class Covers:
             return int(not self._of_program[edge.row])
         kind = int(self._graph.type_index[edge.source])
         return int(self._classes[kind] == TypeClass.LIBRARY or self.has_no_class[kind])
+
+    def _is_below_program(self, edge: Edge) -> bool:
+        """Whether the path to a place begins at a variable of the program's."""
+        if edge.source == ROOT:
+            return bool(self._of_program[edge.row])
+        at = edge.source
+        for _ in range(MAX_STEPS):
+            above = int(self._metrics.path_parent[at])
+            if above == ROOT:
+                break
+            at = above
+        return bool(self._of_program[self._graph.root_object == at].any())
 
     def _says_little(self, edge: Edge) -> int:
         """How little a place says as the holder: a root without a name least."""
@@ -290,7 +305,12 @@ class Covers:
                 found = None
             todo = following
         if found is not None:
-            found.sort(key=lambda edge: (self._rank(edge), len(edge.below)))
+            found.sort(
+                key=lambda edge: (
+                    self._rank(edge), not self._is_below_program(edge),
+                    edge.source in self._native, len(edge.below),
+                )
+            )  # fmt: skip
             if len(self._words_of(found)) > MAX_PLACES:
                 found = None
         if inside is None:
@@ -303,15 +323,26 @@ class Covers:
         If there is none, the entry itself. Entries may refer to one another; all paths
         to them lead through the collection.
         """
-        above, types = int(self._metrics.dominator[entry]), self._graph.type_name
-        if above < 0 or self._class_of(above) != TypeClass.CONTAINER:
+        above = int(self._metrics.dominator[entry])
+        if not self._is_inside(entry):
             return (entry,)
-        if not is_inside_collection(normalised_type(types(entry))):
+        for _ in range(MAX_STEPS):  # up linked entries
+            if above < 0 or not self._is_inside(above):
+                break
+            above = int(self._metrics.dominator[above])
+        if above < 0 or self._class_of(above) != TypeClass.CONTAINER:
             return (entry,)
         path = [entry]
         while path[0] != above and len(path) < _LONGEST_CHAIN:
             path.insert(0, int(self._metrics.path_parent[path[0]]))
         return tuple(path) if path[0] == above else (above, entry)
+
+    def _is_inside(self, index: int) -> bool:
+        """Whether an object is an entry, a node or a table of a collection."""
+        name = self._graph.type_name(index)
+        if name not in self._inside:
+            self._inside[name] = is_inside_collection(normalised_type(name))
+        return self._inside[name]
 
     def _words_of(self, edges: Sequence[Edge]) -> dict[str, list[Edge]]:
         # Of threads with numbers, and frames of one thread, the role is named.
@@ -358,6 +389,15 @@ class Covers:
         strong = [words for words, some in others if not self.is_weak(some[0])]
         weak = [words for words, some in others if self.is_weak(some[0])]
         return strong, weak
+
+    def are_native(self, edges: Sequence[Edge]) -> bool:
+        """Whether most places are of objects that the runtime holds, as open sockets.
+
+        Each has its own then, of which a place below tells more.
+        """
+        places = list(self._words_of(edges).values())
+        native = sum(some[0].source in self._native for some in places)
+        return len(places) > 1 and 2 * native > len(places)
 
     def of_many(self, edges: Sequence[Edge]) -> bool:
         """Whether several objects have the first place, each its own."""

@@ -24,9 +24,10 @@ from ingest.suspects.edges import Edge, Verified
 from ingest.suspects.joints import by_size, is_below, join, marked, some_of
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
+from ingest.what_if.places import UNNAMED_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -145,16 +146,30 @@ class Cuts(Covers):
             and least <= found.freed_bytes <= _MUCH_MORE * retained_bytes
         )
 
-        def of_one(by_address: bool) -> Iterator[Verified]:
+        unnamed: list[Verified] = []
+
+        def of_one(
+            candidates: Callable[[int], Iterator[Verified | None]],
+        ) -> Iterator[Verified]:
             for one in above:
                 most = TOO_MUCH * int(self._metrics.retained_bytes[one])
-                for found in self._candidates(one, kind, member, by_address):
+                for found in candidates(one):
                     if found is None or found.freed_bytes < least:
                         continue
-                    if found.freed_bytes <= most or self._frees_alike(found, own):
+                    if found.freed_bytes > most and not self._frees_alike(found, own):
+                        continue
+                    if {self.holder(edge) for edge in found.edges} == {UNNAMED_ROOT}:
+                        unnamed.append(found)
+                    else:
                         yield found
 
-        ways = [of_cover, of_one(by_address=False), of_one(by_address=True)]
+        ways = [
+            of_cover,
+            of_one(lambda one: self._candidates(one, kind, member)),
+            of_one(lambda one: self._of_entries(one, kind)),
+            unnamed,
+            of_one(lambda one: self._by_address(one, kind)),
+        ]
         if len(self._words_of(cover)) > _FEW_PLACES:
             # What has many places that hold them, as a session, is named first.
             ways[:2] = ways[1::-1]
@@ -209,13 +224,10 @@ class Cuts(Covers):
         yield self._tried(self._text(cover), cover)
 
     def _candidates(
-        self, target: int, kind: int, member: int, by_address: bool
+        self, target: int, kind: int, member: int
     ) -> Iterator[Verified | None]:
         """Cuts that may free an object, the best ones to name first."""
         cover = self._best_cover(target, kind)
-        if by_address:
-            yield from self._by_address(target, kind, cover)
-            return
         own = int(self._graph.type_index[target])
         part = None if own < 0 or self._weak[own] else self._places.part(target)
         if part is not None and target != member:
@@ -232,6 +244,14 @@ class Cuts(Covers):
         if edges and all(self._has_name(edge) for edge in edges):
             yield self._tried(self._text(edges), self._shown(target, kind, edges))
 
+    def _of_entries(self, target: int, kind: int) -> Iterator[Verified | None]:
+        """The cut of a container's entries, where its holders are too many to name."""
+        if self._class_of(target) == TypeClass.CONTAINER:
+            places = filter(self._has_name, self._edges(target, target) or ())
+            for edge in sorted(places, key=self._rank)[:1]:
+                shown = self._shown(target, kind, [])[:1] or [edge]
+                yield self._tried(f"{self._text([edge])} -> *", shown)
+
     def _few_edges(self, target: int) -> list[Edge]:
         """What refers to an object, unless it is too much to name."""
         edges = self._edges(target, target) or []
@@ -246,10 +266,9 @@ class Cuts(Covers):
         says_less = not shown or self._rank(shown[0]) > 0
         return edges if edges and says_less else shown
 
-    def _by_address(
-        self, target: int, kind: int, cover: list[Edge] | None
-    ) -> Iterator[Verified | None]:
+    def _by_address(self, target: int, kind: int) -> Iterator[Verified | None]:
         """Cuts of an object by addresses, for what no words tell apart."""
+        cover = self._best_cover(target, kind)
         if cover and any(edge.source != ROOT for edge in cover):
             yield self._tried(self._text(cover, by_address=True), cover)
         edges = self._few_edges(target)
@@ -290,7 +309,7 @@ class Cuts(Covers):
             return None
         if metrics.retained_bytes[target] > _MUCH_MORE * retained_bytes:
             entries = np.unique(entry[found == target])
-            if 2 * len(entries) < len(sample):
+            if 2 * len(entries) < len(sample) or self._is_global(target):
                 return None
         if self._places.stands[graph.type_index[target]]:
             return target
@@ -299,6 +318,13 @@ class Cuts(Covers):
         while above >= 0 and graph.type_index[above] == graph.type_index[target]:
             target, above = above, int(metrics.dominator[above])
         return self._first_of_chain(target)
+
+    def _is_global(self, target: int) -> bool:
+        """Whether only a root without a name has an object, as the global object."""
+        if self._metrics.dominator[target] != ROOT:
+            return False
+        edges = self._edges(target, target) or []
+        return {self.holder(edge) for edge in edges} == {UNNAMED_ROOT}
 
     def _first_of_chain(self, target: int) -> int:
         """Of links of several objects of the runtime, as of futures, the first one."""

@@ -340,8 +340,8 @@ def _bounded(graph: HeapGraph, holder: Holder) -> str:
     names = [graph.type_name(index) for index in holder.path[:-1]]
     for name in filter(runtime.is_bounded, names):
         return (
-            f"{graph.captions.of(name)} drops entries when it is full, so this may be "
-            "its normal size."
+            f"{graph.captions.of(name)} has the name of a cache with a bound: if it "
+            "has one, this may be its normal size."
         )
     for index, name in zip(holder.path[:-1], names, strict=True):
         if limit := _limit(graph, index, runtime.limits.get(name)):

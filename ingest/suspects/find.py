@@ -19,8 +19,8 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
-from ingest.heap.graph import RefKind
-from ingest.runtimes import TypeClass
+from ingest.heap.graph import RefKind, RootKind
+from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.evidence import (
@@ -32,7 +32,7 @@ from ingest.suspects.evidence import (
 )
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.ownership import from_owners, with_types_by_name
-from ingest.suspects.piles import Held, Pile, PileSearch
+from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
 from ingest.suspects.words import Words
 from ingest.words.text import human_bytes, printable
 
@@ -198,6 +198,7 @@ class _Search:
         self._graph, self._metrics, self._outside = graph, metrics, outside
         self._search = PileSearch(graph, metrics, own)
         self._taken = np.zeros(0, np.uint8)
+        self._steps: list[NDArray[np.int32]] = []
 
     def findings(self) -> Findings:
         """All findings."""
@@ -272,6 +273,13 @@ class _Search:
                 continue
             if len(found) < MAX_SUSPECTS and self._take(one):
                 found.append(one)
+        # Of collections whose entries the file does not record, these are told.
+        tables = named(self._graph.runtime).unrecorded
+        is_told = any(
+            one.held.holder.root_kind == RootKind.NOT_RECORDED.label for one in found
+        )
+        if tables and is_told:
+            found = [one for one in found if one.words.type_name not in tables]
         return found
 
     def _joined(self, told: list[_Told]) -> list[_Told]:
@@ -299,7 +307,17 @@ class _Search:
         return found
 
     def _take(self, one: _Told) -> bool:
-        """Note what a suspect frees; false if most of it is already reported."""
+        """Note what a suspect frees; false if most of it is already reported.
+
+        So it is if it is a part of each object that leads to those of another one, as
+        the timers of what they call.
+        """
+        if one.held.is_group:
+            steps = self._own_steps(one.held.pile.members)
+            for other in self._steps:
+                if 2 * len(np.intersect1d(steps, other)) > len(steps):
+                    return False
+            self._steps.append(steps)
         if not len(self._taken):
             self._taken = np.zeros_like(one.lost)
         both = one.lost & self._taken
@@ -310,6 +328,20 @@ class _Search:
                 return False
         self._taken = self._taken | one.lost
         return True
+
+    def _own_steps(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
+        """What is on the path to one of some objects and on that to no other one.
+
+        Without the objects themselves.
+        """
+        steps: list[NDArray[np.int32]] = []
+        rows = members[: 10 * SAMPLE]
+        for _ in range(MOST_LEVELS):
+            rows = self._metrics.path_parent[rows]
+            rows = rows[rows >= 0]
+            steps.append(rows)
+        found, count = np.unique(np.concatenate(steps), return_counts=True)
+        return np.asarray(found[count == 1])
 
     def _groups(
         self, least: float, most_looked_at: int, most: int, *, only_own: bool = False
@@ -350,9 +382,18 @@ class _Search:
             one = self._told(self._search.held(pile, _LOOKED_AT))
             if one is None or one.held.pile.retained_bytes < least:
                 continue
+            if only_own and self._is_of_library(one.held):
+                continue
             if self._take(one):
                 found.append(one)
         return found
+
+    def _is_of_library(self, held: Held) -> bool:
+        """Whether objects without a class are held by an object of a library."""
+        search, index = self._search, held.holder.index
+        if not search.paths.cuts.has_no_class[held.pile.type_index] or index < 0:
+            return False
+        return bool(search.classes[self._graph.type_index[index]] == TypeClass.LIBRARY)
 
     def _told(self, held: Held | None) -> _Told | None:
         """A pile in words, and what speaks for and against a leak."""
@@ -379,6 +420,7 @@ class _Search:
             captions=graph.captions,
             runtime=graph.runtime,
             function=paths.function(holder, link),
+            calls=paths.calls(holder),
             link=paths.link_words(link),
             cut=cut.text,
             also=also,

@@ -14,7 +14,7 @@ from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.cuts import ENOUGH, Cuts
-from ingest.what_if.places import ReferencePlaces
+from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT, ReferencePlaces
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ _COLLECTION = re.compile(
     "|^(dict|list|set|collections\\.\\w+)$"
 )
 """A type of collections, whose entries can be removed."""
+
+_CLASS = re.compile(r"(?!(?:Function|Object|Array|Map|Set|module|scope)\b)[A-Za-z_$]")
+"""A type of JavaScript with a class, which a developer can find."""
+
+_VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
 
 _PLACED = re.compile(r".*?:\d+:\d+(?= \()")
 """The name and place of a function, without the folder of its script."""
@@ -208,6 +213,13 @@ class Paths:
             return None
         if (variable := self.cuts.variable_above(edge.source)) is not None:
             return variable
+        kind = self._graph.type_index[edge.source]
+        says_little = self.places.root(root).startswith((UNNAMED_ROOT, NATIVE_HANDLE))
+        if says_little and self._classes[kind] == TypeClass.LIBRARY and len(path) > 1:
+            field = self.field(path[-2], path[-1])
+            name = self._graph.type_name(path[-2])
+            if field and not field.startswith("[") and _CLASS.match(name):
+                return self.places.holder(path[-2], field)
         if self._graph.root_kind[root] != RootKind.LOCAL:
             return None
         weak = named(self._graph.runtime).weak_holders
@@ -253,17 +265,35 @@ class Paths:
         """
         objects = (*holder.between, *link[1:-1], holder.member)
         value = self._last_function(objects)
-        if value is None:
+        return None if value is None else _shortened(printable(value), _MAX_FUNCTION)
+
+    def calls(self, holder: Holder) -> str | None:
+        """A function of the program's to which an object without a class refers.
+
+        Such as what a library has made to remember a listener.
+        """
+        graph, member = self._graph, holder.member
+        if not self.cuts.has_no_class[graph.type_index[member]]:
             return None
-        return _shortened(printable(value), _MAX_FUNCTION)
+        targets = graph.ref_target[slice(*graph.ref_start[member : member + 2])]
+        value = self._last_function(targets.tolist())
+        return None if value is None else _shortened(printable(value), _MAX_FUNCTION)
 
     def _last_function(self, objects: Sequence[int]) -> str | None:
-        """Name and place of the last function among objects, or that a timer calls."""
-        for index in reversed(objects):
-            for at in (index, *self._called_by(index)):
-                if (value := self._function(at)) is not None:
-                    return value
-        return None
+        """Name and place of the last function among objects, or that a timer calls.
+
+        What an object of a class below it has is no matter of that function. None of a
+        library: which function has given it what it holds is not known.
+        """
+        in_library, found = named(self._graph.runtime).library_scripts, None
+        for index in objects:
+            if found and self._classes[self._graph.type_index[index]] in _VALUES:
+                break
+            for at in (*self._called_by(index)[::-1], index):
+                value = self._function(at)
+                if value is not None and not re.search(in_library, value):
+                    found = value
+        return found
 
     def source(self, holder: Holder) -> tuple[str | None, bool]:
         """Name and place of the function that holds, or of one in the module that does.
@@ -295,24 +325,54 @@ class Paths:
         return None, False
 
     def inner(self, holder: Holder, freed_bytes: int) -> str:
-        """The collection inside of a holder's that has nearly all, in words.
+        """The collections inside of a holder's that have nearly all, in words.
 
         As of a map of lists the one that is large; empty if there is none.
         """
-        graph, found = self._graph, ""
-        for above, below in pairwise(holder.between):
+        graph, found = self._graph, list[str]()
+        runtime = named(graph.runtime)
+        for at, (above, below) in enumerate(pairwise(holder.between)):
             if self._metrics.retained_bytes[below] < ENOUGH * freed_bytes:
                 break
             field = self.field(above, below) or ""
-            is_entry = field.startswith("[") or is_inside_collection(
-                normalised_type(graph.type_name(above))
-            )
-            name = graph.type_name(below)
+            name, kind = graph.type_name(below), graph.type_name(above)
             is_container = self._classes[graph.type_index[below]] == TypeClass.CONTAINER
-            if is_entry and is_container and _COLLECTION.search(name):
-                found = printable(graph.captions.of(name))
-                found += f" {printable(field)}" if field[:2] in ("['", '["') else ""
-        return found
+            is_container &= not is_inside_collection(normalised_type(name))
+            if not is_container or not _COLLECTION.search(name):
+                continue
+            words = printable(graph.captions.of(name))
+            if kind == runtime.function_type:
+                found.append(f"{words} {printable(field)}")  # a static field
+            elif kind in runtime.records and field and not field.startswith("["):
+                found.append(f"{words} ['{printable(field)}']")
+            elif field.startswith("[") or is_inside_collection(normalised_type(kind)):
+                above = holder.between[at - 1] if at else -1
+                key = self._key(holder.between[at], below, above, field)
+                found.append(words + (f" {key}" if key else ""))
+        return " in ".join(found[::-1])
+
+    def _key(self, entry: int, value: int, above: int, field: str) -> str:
+        """The key of an entry of a map, as ``['acme']``; empty if it is no text.
+
+        Args:
+            entry: The entry, or the table that has it.
+            value: Its value.
+            above: What refers to the entry or table.
+            field: The field by which it refers to the value.
+        """
+        graph = self._graph
+        if field[:2] in ("['", '["'):
+            return printable(field)
+        rows = range(*graph.ref_start[entry : entry + 2].tolist())
+        by_field = {graph.field_name(row): int(graph.ref_target[row]) for row in rows}
+        key = by_field.get("key")
+        tables = named(graph.runtime).entries_fields
+        if above >= 0 and tables.get(self.field(above, entry) or "") is not None:
+            key = by_field.get(f"[{int(field[1:-1]) - 1}]")
+        if key is None or graph.values is None or key == value:
+            return ""
+        (text,) = graph.values.pick(np.array([key], np.int32))
+        return f"['{_shortened(printable(text), _MAX_VALUE)}']" if text else ""
 
     def with_room(self, holder: Holder, count: int) -> str:
         """The collection with room for what the file does not tell who holds.
@@ -323,6 +383,11 @@ class Paths:
         """
         graph, entry_bytes = self._graph, named(self._graph.runtime).unrecorded
         is_unrecorded = holder.root_kind == RootKind.NOT_RECORDED.label
+        if is_unrecorded and len(holder.path) > 1:  # of lists that such a map has
+            kinds = graph.type_index[graph.root_object]
+            is_like = kinds == graph.type_index[holder.path[0]]
+            is_like &= graph.root_kind == RootKind.NOT_RECORDED
+            count = int(np.count_nonzero(is_like))
         found: list[tuple[int, int]] = []
         for kind, name in enumerate(graph.type_names if is_unrecorded else ()):
             if name in entry_bytes:

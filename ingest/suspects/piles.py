@@ -280,12 +280,14 @@ class PileSearch:
                 pile.type_index, members, pile.retained_bytes,
                 is_of_own_type=bool(own == pile.type_index),
             )  # fmt: skip
-        is_group = cut is None
-        if cut is None:
+        found = None
+        if cut is None or cuts.are_native(cut.edges):
             found = cuts.of_group(pile.type_index, members, most)
-            if found is None:
-                return None
+        if found is not None:
             cut, members = found
+        if cut is None:
+            return None
+        is_group = found is not None
         holder = self.paths.of(cut.edges[0], cuts.member_below(cut.edges[0], members))
         if holder.is_statics_table and len(holder.path) == 1:
             return None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from ingest.heap.graph import RootKind
+from ingest.heap.graph import EPHEMERON, RootKind
 from ingest.runtimes import named
-from ingest.what_if.places import UNNAMED_ROOT
+from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ _PATTERNS = {
 }  # fmt: skip
 """What a type on the way from a holder to what it holds says of the pattern, whatever
 the runtime is. The first one counts that any type matches."""
+
+_QUEUE = list(_PATTERNS).index("queue")
 
 _PHRASES = {
     "timer": "through timers",
@@ -111,6 +113,7 @@ class Words:
         runtime: Name of the runtime.
         function: Name and place of a function that holds one of them; ``None`` if there
             is none.
+        calls: The same of one that one of them refers to.
         cut: The references to remove, as ``Holder.field -> Type``.
         also: Further places that hold them, in words: all have to go.
         meanwhile: The same of frames and the like, which end of themselves.
@@ -137,6 +140,7 @@ class Words:
     captions: Captions
     runtime: str = ""
     function: str | None = None
+    calls: str | None = None
     cut: str = ""
     also: Sequence[str] = ()
     meanwhile: Sequence[str] = ()
@@ -160,6 +164,9 @@ class Words:
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
             if any(map(matches, asked)):
+                of_queue = _patterns(self.runtime)[_QUEUE][1]
+                if pattern == "event handlers" and names and of_queue(names[0]):
+                    return "queue"
                 if pattern in ("map", "list") and self._is_cache():
                     return "cache"
                 return pattern
@@ -182,7 +189,8 @@ class Words:
     @property
     def _holder(self) -> str:
         """The holder and its field in words."""
-        return _end_of(self.holder.role if self.is_group else self.holder.words)
+        words = self.holder.role if self.is_group else self.holder.words
+        return _end_of(words.replace(f".{EPHEMERON}", "'s entry in a weak map"))
 
     @property
     def _collection(self) -> str | None:
@@ -226,7 +234,7 @@ class Words:
             has_many = self.has_many or of_threads
             root = holder.root_role if has_many else holder.root_words
             is_shown = holder.index >= 0 and (of_threads or not self.is_group)
-            if is_shown and not root.startswith(UNNAMED_ROOT):
+            if is_shown and not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE)):
                 text += f", from {_end_of(root)}"
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
         if self.meanwhile:
@@ -264,7 +272,8 @@ class Words:
             how = f"finish the {self.future}, or remove the reference {self.cut}"
         elif self.pattern in _COLLECTIONS:
             of = f" of {self.inner}" if self.inner else ""
-            how = f"{_COLLECTIONS[self.pattern]}{of} at {self.cut}"
+            at = "at" if " -> " in self.cut else "that have"
+            how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
             how = f"remove the reference {self.cut}"
         else:
@@ -272,6 +281,9 @@ class Words:
         if self.function is not None:
             of_them = "" if self.object_count == 1 else "one of "
             how += f"; the function that holds {of_them}{what} is {self.function}"
+        elif self.calls is not None:
+            which = "it" if self.object_count == 1 else "one of them"
+            how += f"; {which} calls {self.calls}"
         return f"To free {what}, {how}."
 
     def _short(self, type_name: str) -> str:

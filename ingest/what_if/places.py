@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
 
 UNNAMED_ROOT = "a root"
+NATIVE_HANDLE = "a native handle"
+"""A root of what is not written in the program's language, as of sockets and timers."""
 UNNAMED_STATIC = "a static field that the dump does not name"
 
 _ROOTS = {
@@ -48,6 +50,7 @@ _ROOTS = {
 }
 _MANY = {
     "a GC handle": "GC handles",
+    NATIVE_HANDLE: "native handles",
     "a JNI global reference": "JNI global references",
     "thread": "threads",
 }
@@ -205,7 +208,7 @@ class ReferencePlaces:
         words, name = self._runtime.root_words, self.root_name(root)
         text = words.get(kind) or _ROOTS.get(kind, UNNAMED_ROOT)
         field = self.static_field(root)
-        if name is None:
+        if name is None or (text == NATIVE_HANDLE and name.startswith("(")):
             return "a thread" if text == "thread" else text
         if kind == "thread_static":
             return f"thread-static field {name}"
@@ -299,7 +302,8 @@ class ReferencePlaces:
         prefix = self._runtime.module_prefix
         if prefix and name.startswith(prefix) and field is not None:
             caption = self._graph.captions.of(name)
-            return f"module-level {field} of {caption.removeprefix(prefix)}"
+            of = f" of {caption.removeprefix(prefix)}" if caption != prefix else ""
+            return f"module-level {field}{of}"
         caption = self._graph.captions.of(name)
         if field is None or field.startswith("["):
             return caption  # the place of one says nothing about the others
@@ -350,8 +354,8 @@ class ReferencePlaces:
             if declaring and found[2] in graph.field_names:
                 return Named(np.array(sorted(declaring), np.int32), found[2])
         prefix = self._runtime.module_prefix
-        if prefix and (found := re.fullmatch(r"module-level (.+?) of (.+)", text)):
-            wanted = prefix + found[2]
+        if prefix and (found := re.fullmatch(r"module-level (.+?)( of .+)?", text)):
+            wanted = prefix + (found[2] or "").removeprefix(" of ")
             kinds = [
                 row
                 for row, name in enumerate(graph.type_names)
@@ -376,7 +380,7 @@ class ReferencePlaces:
                     if not len(rows):
                         rows = np.flatnonzero(graph.type_index == kind).astype(np.int32)
                         values = np.array(self._parts(kind, rows), object)
-                    found = rows[values == name]
+                    found = rows[values == name] if _NAME in template else rows
                     if len(found):
                         yield Named(found, field or key or None)
 

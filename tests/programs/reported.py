@@ -251,6 +251,16 @@ def context_variables():
     ready()
 
 
+spans = contextvars.ContextVar("spans")
+
+
+def list_of_context():
+    spans.set([])
+    for number in range(3000):
+        spans.get().append(Invoice(number))
+    ready()
+
+
 class Node:
     def __init__(self, number):
         self.parent = None

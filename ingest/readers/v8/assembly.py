@@ -30,7 +30,7 @@ from ingest.readers.shared.id_table import IdTable
 from ingest.readers.shared.resolver import HeapResolver
 from ingest.readers.shared.type_table import TypeTable
 from ingest.readers.v8 import FORMAT, NAME
-from ingest.readers.v8.bun import is_of_bun, note
+from ingest.readers.v8.bun import is_of_bun, note, repeated
 from ingest.readers.v8.naming import NodeNames, text_lengths
 from ingest.readers.v8.numbers import Numbers, missing_values
 from ingest.readers.v8.originals import restore
@@ -153,6 +153,8 @@ def assemble(
     notes += lacking
     if options.values:
         notes += missing_values(numbers, producer)
+    if producer == "Bun":
+        kind[repeated(snapshot, edges)] = RefKind.WEAK
     field_names = _name_fields(snapshot, edges, types, kind)
     roots = _PseudoNodes(names, edges, kind, field_names, stays)
     found = roots.of(pseudo) if fold is Fold.AUTO else roots.of_first()

@@ -18,6 +18,8 @@ import numpy as np
 from ingest.runtimes.bun import BUN
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ingest.readers.v8.document import Snapshot
     from ingest.readers.v8.rules import Edges, EdgeTypes, NodeTypes
 
@@ -42,6 +44,15 @@ def is_of_bun(snapshot: Snapshot, edges: Edges, kinds: NodeTypes) -> bool:
         return False
     held = edges.to[edges.start[0] : edges.start[len(pseudo)]]
     return bool((snapshot.name[held] == snapshot.strings.find(_GLOBAL)).any())
+
+
+def repeated(snapshot: Snapshot, edges: Edges) -> NDArray[np.int64]:
+    """int64: the edges without a name beside one with a name to the same node."""
+    source = np.repeat(np.arange(len(snapshot.type)), np.diff(edges.start))
+    pair = source * len(snapshot.type) + edges.to
+    is_empty = edges.name == snapshot.strings.find("")
+    at = np.flatnonzero(is_empty)
+    return np.asarray(at[np.isin(pair[at], pair[~is_empty])])
 
 
 def note(snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes) -> str:

@@ -100,7 +100,7 @@ def cache(owner: str, *, linked: bool, key: str) -> Hprof:
         ("java/util/HashMap", False, "java/lang/Integer", ""),
         ("java/util/LinkedHashMap", True, "java/lang/Integer", ""),
         ("app/Pages$1", True, "java/lang/Integer", "extends LinkedHashMap"),
-        ("app/LruCache", False, "java/lang/Integer", "drops entries when it is full"),
+        ("app/LruCache", False, "java/lang/Integer", "has the name of a cache"),
         ("java/util/HashMap", False, "java/util/Locale",
             "Its keys are of type Locale, of which a program has a limited number."),
     ],
@@ -144,9 +144,7 @@ def page(nodes: int, *, detached: bool) -> V8Heap:
 def test_nodes_of_a_page_that_are_in_no_document(tmp_path: Path) -> None:
     found = suspect_of(page(_SESSIONS, detached=True), tmp_path)
 
-    assert found.sentence.endswith(
-        " are held as event handlers by Window / file://, from a GC handle of context."
-    )
+    assert found.sentence.endswith(" are held as event handlers by Window / file://.")
     assert found.sentence.startswith("400 Detached <div> (")
     assert found.signs == (
         "They are detached from all documents, and still held.",

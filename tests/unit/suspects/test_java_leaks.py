@@ -342,3 +342,44 @@ def test_values_that_thread_locals_have_left_in_threads(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("40 byte[] (")
     assert found.sentence.endswith(" by CarrierThread.table, from threads exec-#.")
+
+
+def test_a_linked_collection_that_also_holds_all_is_named(tmp_path: Path) -> None:
+    """All nodes of a skip list are reached from one another."""
+    shop = Program()
+    skip_list = "java/util/concurrent/ConcurrentSkipListMap"
+    shop.cls(skip_list, "head")
+    shop.cls(f"{skip_list}$Node", "next", "val")
+    shop.cls("app/Channel", "data")
+    channels = [shop.make("app/Channel", data=shop.data(500)) for _ in range(300)]
+    node = 0
+    for channel in channels:
+        node = shop.make(f"{skip_list}$Node", next=node, val=channel)
+    all_ = shop.make(skip_list, head=node)
+    shop.cls("app/Main", CHANNELS=shop.map_of(channels), ALL=all_)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Channel (")
+    assert set(found.cut.split(" and ")) == {
+        "static field Main.ALL -> ConcurrentSkipListMap",
+        "static field Main.CHANNELS -> HashMap",
+    }
+
+
+def test_the_key_of_the_large_list_of_a_map_is_named(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("app/Panel", "data")
+    panels = [shop.make("app/Panel", data=shop.data(500)) for _ in range(300)]
+    array = shop.array("[Ljava/lang/Object;", panels)
+    several = shop.make("java/util/ArrayList", elementData=array)
+    text = shop.dump.numbers(shop._next(), BYTE, b"acme")
+    key = shop.make("java/lang/String", value=text)
+    node = shop.make(_NODE, key=key, value=several)
+    by_name = shop.make(_MAP, table=shop.array("[Ljava/util/HashMap$Node;", [node]))
+    shop.cls("app/Main", BY_NAME=by_name)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    (found,) = shop.found(tmp_path).suspects
+
+    assert "remove entries of ArrayList ['acme'] at static field" in found.advice

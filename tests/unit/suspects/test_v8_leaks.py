@@ -248,3 +248,163 @@ def test_the_field_of_a_holder_that_bun_does_not_record_is_named(
     (suspect, *_) = suspects_of(heap, tmp_path)
 
     assert "held in a list by Depot.orders, from a Map, Set or var" in suspect.sentence
+
+
+def test_what_only_the_global_object_has_in_common_is_not_cut_there(
+    tmp_path: Path,
+) -> None:
+    """Two properties hold each task, so that only the global dominates them."""
+    heap = program()
+    for number, order in enumerate(orders(heap)):
+        task = heap.node("object", "Runner", 40, [("property", "task", order)])
+        for list_ in ("timers", "tasks"):
+            heap.edge(1, "property", f"{list_}{number}", task)
+        page = heap.node("object", f"Page{number % 50}", 900)
+        heap.edge(1, "property", f"page{number}", page)
+
+    (found, *_) = suspects_of(heap, tmp_path)
+
+    assert (found.object_count, found.retained_bytes) == (_MANY, 200 * _MANY)
+    assert found.cut == "Runner.task -> Order"
+
+
+def test_the_event_the_key_and_the_static_field_are_named(tmp_path: Path) -> None:
+    heap = program()
+    ticks = holding(heap, "Array", orders(heap))
+    events = heap.node("object", "Object", 40, [("property", "tick", ticks)])
+    bus = heap.node("object", "EventEmitter", 40, [("property", "_events", events)])
+    lists = holding(heap, "Array", orders(heap))
+    key = heap.node("string", "acme", 24)
+    entries = [("internal", "5", key), ("internal", "6", lists)]
+    table = heap.node("array", "", 64, entries)
+    map_ = heap.node("object", "Map", 40, [("internal", "table", table)])
+    archive = closure(heap, "Archive", "/srv/a.js")
+    heap.edge(archive, "property", "#all", map_)
+    for field, held in (("bus", bus), ("archive", archive)):
+        shop = heap.node("object", f"Shop{field}", 40, [("property", field, held)])
+        heap.edge(1, "property", f"_{field}", shop)
+
+    texts = " ".join(one.advice for one in suspects_of(heap, tmp_path))
+
+    assert "the handlers of Array ['tick'] at Shopbus.bus -> EventEmitter." in texts
+    assert "entries of Array ['acme'] in Map #all at Shoparchive.archive ->" in texts
+
+
+def test_what_a_library_made_of_a_listener_tells_its_function(tmp_path: Path) -> None:
+    heap = program()
+    entries = []
+    for order in orders(heap):
+        listener = closure(heap, "listen", "/srv/shop.js")
+        heap.edge(listener, "property", "order", order)
+        wrapped = closure(heap, "wrap", "/srv/node_modules/bus/index.js")
+        entries.append(heap.node("object", "{run, once}", 40, [
+            ("property", "once", wrapped), ("property", "run", listener),
+        ]))  # fmt: skip
+    hub = heap.node("object", "Hub", 40)
+    heap.edge(hub, "property", "all", holding(heap, "Array", entries))
+    heap.edge(1, "property", "hub", hub)
+
+    (found, *_) = suspects_of(heap, tmp_path)
+
+    assert found.advice.endswith("; one of them calls listen shop.js:10:5.")
+
+
+def test_of_a_queue_with_many_holders_the_entries_are_cut(tmp_path: Path) -> None:
+    heap = program()
+    queue = holding(heap, "Array", orders(heap))
+    for number in range(6):
+        worker = heap.node("object", f"Worker{number}", 40)
+        heap.edge(worker, "property", "queue", queue)
+        heap.edge(1, "property", f"w{number}", worker)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.cut == "Worker0.queue -> Array -> *"
+    assert found.retained_bytes == 200 * _MANY
+
+
+def test_timers_and_what_they_call_are_one_suspect(tmp_path: Path) -> None:
+    """The engine holds each timer, and so does a table of the library."""
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("synthetic", "(Global handles)", 0)
+    table = heap.node("array", "", 64)
+    heap.edge(1, "element", 0, heap.node("object", "Map", 40, [
+        ("internal", "table", table),
+    ]))  # fmt: skip
+    for at, order in enumerate(orders(heap)):
+        call = closure(heap, "open", "/srv/shop.js")
+        heap.edge(call, "property", "order", order)
+        state = heap.node("object", "{idle, repeat}", 200)
+        timer = heap.node("object", "Timeout", 40, [
+            ("property", "_onTimeout", call), ("property", "_timer", state),
+        ])  # fmt: skip
+        heap.edge(table, "internal", str(at), timer)
+        heap.edge(1, "element", at + 1, timer)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert "400 Order" in found.sentence
+    assert found.sentence.endswith(" are held through timers by native handles.")
+    assert found.advice.startswith("To free them, cancel the timers that have Order;")
+
+
+def test_an_entry_of_a_weak_map_is_told_as_one(tmp_path: Path) -> None:
+    heap = program()
+    held = holding(heap, "Array", orders(heap))
+    editor = heap.node("object", "Editor", 40)
+    weak_map = heap.node("object", "WeakMap", 40)
+    table = heap.node("array", "", 64)
+    heap.edge(weak_map, "internal", "table", table)
+    pair = (
+        f"1 / part of key (Editor @{2 * editor + 1}) -> value (Array "
+        f"@{2 * held + 1}) pair in WeakMap (table @{2 * table + 1})"
+    )
+    heap.edge(editor, "internal", pair, held)
+    heap.edge(table, "internal", pair, held)
+    for field, one in (("editor", editor), ("map", weak_map)):
+        heap.edge(1, "property", field, one)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert "held in a list by Editor's entry in a weak map" in found.sentence
+    assert found.cut == "Editor.(ephemeron) -> Array"
+
+
+def test_a_table_of_bun_is_not_told_again_as_a_suspect(tmp_path: Path) -> None:
+    heap = bun(400)
+    store = heap.node("object", "Store", 40)
+    table = heap.node("hidden", "Cell Butterfly", 17_000)
+    map_ = heap.node("object", "Map", 32, [("internal", "", table)])
+    heap.edge(store, "property", "cache", map_)
+    heap.edge(3, "context", "store", store)
+    heap.edge(3, "internal", "", store)  # as Bun repeats what it has named
+
+    found = suspects_of(heap, tmp_path)
+
+    assert [one.sentence.split(" (")[0] for one in found] == ["400 Session"]
+
+
+def test_a_variable_of_a_module_of_bun_is_named(tmp_path: Path) -> None:
+    heap = bun(0)
+    held = holding(heap, "Array", orders(heap))
+    heap.edge(3, "context", "waiting", held)
+    heap.edge(3, "internal", "", held)
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert "400 Order" in suspect.sentence
+    assert "held in a list by module-level waiting" in suspect.sentence
+    assert suspect.cut == "module-level waiting -> Array"
+    assert suspect.retained_bytes == 200 * _MANY + 16
+
+
+def test_a_map_of_lists_in_bun_needs_room_for_the_lists(tmp_path: Path) -> None:
+    heap = bun(0)
+    holding(heap, "Array", orders(heap))
+    for _ in range(90):
+        holding(heap, "Array", [heap.node("object", "Order", 20)])
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert "has room for about 4,098." in suspect.advice
