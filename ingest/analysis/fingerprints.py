@@ -190,10 +190,11 @@ def of_suspect(
     """The fingerprint of a suspect.
 
     Args:
-        holder: Full name of the type of the object that holds it; ``None`` where that
-            is a root.
+        holder: Full name of the type of the object that holds it; ``None`` if a root
+            holds it.
         reference: The field of the holder, or the static field, if recorded.
-        root_kind: Kind of the root; only counts without a holder, as the next two.
+        root_kind: Kind of the root. It and the next two are used only if there is no
+            holder.
         root_type: Full name of the type that declares the static field, if recorded.
         root_owner: Thread or isolate of the root, if recorded.
         target: Full name of the type that the reference leads to.

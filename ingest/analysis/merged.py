@@ -319,7 +319,7 @@ class _Groups:
         self._index()
 
     def table(self) -> GroupTable:
-        """The arrays."""
+        """The groups as columns."""
         return GroupTable(self.parent, self.type_index, self.depth, self.slots)
 
     def _index(self) -> None:

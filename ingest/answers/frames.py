@@ -217,11 +217,11 @@ class HeapView(HeapLookup):
         return _at(self.retained_bytes, rows).cast(pl.Int64)
 
     def kept_at_top(self, rows: Rows) -> pl.Series:
-        """Retained sizes of those that no other object dominates; 0 of others."""
+        """Retained size of each object that no other dominates; 0 for the others."""
         return self.kept(rows).zip_with(self.are_top(rows), pl.Series([0]))
 
     def kept_by(self, holders: Rows, rows: Rows) -> pl.Series:
-        """Retained sizes of what each holder immediately dominates; 0 of others."""
+        """Retained size of each object that its holder dominates; 0 for the others."""
         is_own = self.above(rows) == pl.Series(holders)
         return self.kept(rows).zip_with(is_own, pl.Series([0]))
 
@@ -230,7 +230,7 @@ class HeapView(HeapLookup):
         return _at(self.shallow_bytes, rows).cast(pl.Int64)
 
     def above(self, rows: Rows) -> pl.Series:
-        """The objects that immediately dominate some; null for roots."""
+        """The immediate dominator of each object; null where that is a root."""
         found = _at(self.dominator, rows).cast(pl.Int64)
         return found.set(found < 0, None)
 
@@ -244,7 +244,7 @@ class HeapView(HeapLookup):
         return pl.select(pl.coalesce(further, above)).to_series()
 
     def names_of(self, kinds: pl.Series) -> pl.Series:
-        """Full names of types, by their rows; null where that is null."""
+        """Full names of types, given their rows; a null row has a null name."""
         return pl.Series(self.type_names, dtype=pl.String).gather(kinds)
 
     def kinds_of(self, rows: Rows) -> pl.Series:
@@ -303,7 +303,10 @@ class HeapView(HeapLookup):
         return _at(self.dominator, rows) == ROOT
 
     def variables(self, sources: Rows, targets: Rows) -> pl.Series:
-        """By which field, the first by name but no `[i]`, each holds its target."""
+        """The field by which each source refers to its target.
+
+        Of several, the first by name; null if there are only elements such as ``[3]``.
+        """
         pairs = pl.DataFrame({"source": sources, "target": targets})
         named = (
             self.links(pairs["source"])

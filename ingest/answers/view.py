@@ -470,7 +470,10 @@ class HeapLookup:
 
     @cached_property
     def first_holders(self) -> NDArray[np.int32]:
-        """The first object on a shortest path to each, like `path_parent`."""
+        """int32 (N + M,): the first of the objects that are nearer to a root by one.
+
+        It has the values of `path_parent`.
+        """
         found = np.empty(self.row_count, np.int32)
         columns = self.source, self.ref_target, self.skipped, self.root_distance
         in_ranges(

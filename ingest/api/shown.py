@@ -292,7 +292,7 @@ class Why:
         return frame_of(self.answers[query])
 
     def facts(self) -> dict[str, object]:
-        """The same as values for JSON."""
+        """The answers as values for JSON."""
         rows = {name: answer.dicts() for name, answer in self.answers.items()}
         return {"about": self.about.facts(), self.kind: self.name, "answers": rows}
 
@@ -448,7 +448,7 @@ class Report:
         return by_growth(suspects, compared), growth_facts(compared)
 
     def facts(self) -> dict[str, object]:
-        """The same as values for JSON."""
+        """The answers, and what grew, as values for JSON."""
         suspects, growth = self._told
         found: dict[str, object] = {"about": self._asked.about.facts()}
         found |= {"growth": growth, "suspects": suspects}

@@ -71,7 +71,7 @@ class InspectorAddress:
 
 
 def place_of(address: str) -> InspectorAddress:
-    """The place in ``HOST:PORT``, or in an address such as a program prints.
+    """Parse ``HOST:PORT``, or the address of an inspector that a program has printed.
 
     Raises:
         CaptureError: it is no such address.

@@ -140,7 +140,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class StoreValue:
-    """8 bytes of memory become the result, or a number."""
+    """Store 8 bytes in memory: a number, or the result of the step before."""
 
     at: int
     value: int | None = None

@@ -102,12 +102,12 @@ class TracedThread:
         return status
 
     def interrupt(self) -> bool:
-        """Stop it; ``False`` if a signal came first, which it gets."""
+        """Stop the thread; ``False`` if a signal came first, which is passed on."""
         self.libc.ptrace(_INTERRUPT, self.tid)
         return _is_interrupted(self.wait())
 
     def run_until(self, number: int) -> bool:
-        """Let it go on to the end of a system call of that number, and stop there.
+        """Let the thread run to the end of a system call of that number, then stop it.
 
         Returns:
             Whether it got there; ``False`` if a signal came first.
@@ -128,7 +128,7 @@ class TracedThread:
                     return _is_interrupted(self.wait())
 
     def detach(self) -> None:
-        """Let it go, with the signal that it was to get."""
+        """Let the thread run freely again, and pass on a signal that came for it."""
         with suppress(OSError):
             # It has ended, or has not stopped: then the end of this thread does it.
             self.libc.ptrace(_DETACH, self.tid, 0, self.signal_number)
@@ -182,15 +182,15 @@ def call(
         function: Address of the function.
         arguments: At most six.
         restorer: From `restorer_of`.
-        last: Name of the system call that is the last thing that the function does.
+        last: Name of the system call with which the function ends.
         avoid: Spans of code in which the thread must not be, because it may hold a
             lock there that the function takes.
 
     Returns:
-        Whether it does; ``False`` if now is no good moment.
+        ``False`` if the thread cannot make the call at this moment; try again later.
 
     Raises:
-        CaptureError, OSError: it cannot be.
+        CaptureError, OSError: the thread cannot be stopped, or its memory not read.
     """
     with (
         (PROC / str(pid) / "mem").open("r+b", buffering=0) as memory,
@@ -247,7 +247,7 @@ def restorer_of(pid: int) -> int:
 
 
 def write_memory(pid: int, at: int, data: bytes) -> None:
-    """Write to the memory of a process, also where it may only read itself."""
+    """Write to the memory of a process, even to pages that are read-only for it."""
     with (PROC / str(pid) / "mem").open("r+b", buffering=0) as memory:
         os.pwrite(memory.fileno(), data, at)
 

@@ -61,8 +61,8 @@ class PythonRuntime:
         version: Major and minor version.
         is_free_threaded: Whether it is built without the interpreter's lock.
         interpreter_count: How many interpreters there are; 0 if that is not known.
-        is_offered: Whether it runs scripts; ``None`` if who started the program has
-            refused that.
+        is_offered: Whether it runs scripts; ``None`` if an option or a variable of the
+            program turns that off.
         interpreter: Address of the main interpreter's state.
         offsets: By field, what its table says; empty if the table is not known.
     """

@@ -87,7 +87,7 @@ class Difference:
 
     @property
     def more_objects(self) -> int:
-        """Objects more in the last dump than in the first."""
+        """How many more objects the last dump has than the first."""
         return self.object_count[-1] - self.object_count[0]
 
     @property

@@ -120,11 +120,14 @@ _LONGEST_CLAUSE, _BEFORE_CARET, _WIDTH = 60, 50, 76
 
 
 def query_error(message: str) -> QueryError:
-    """What is wrong with a query, in one clause; where, as notes: its line and a caret.
+    """A short error for a query that the server rejects.
+
+    It says in one clause what is wrong. Its notes are the line of the query, and a
+    caret below the place.
 
     Args:
-        message: The server's, of several lines: what is wrong, with the place; the line
-            in quotes; the caret. It may list some thirty words that it had expected.
+        message: The server's message: what is wrong and where, perhaps with a long list
+            of expected words; then the line of the query in quotes; then a caret.
     """
     first, *rest = message.strip().splitlines()
     found = _PLACE.fullmatch(first)

@@ -56,7 +56,7 @@ class Unedited:
             self._write(noted)
 
     def end(self, bookmark: str) -> None:
-        """Note that it has written, and the database is at a bookmark now."""
+        """Note that this process has finished writing, and the bookmark after that."""
         with self._locked():
             noted, mine = self._read(), this_process()
             if mine in noted["writers"]:
@@ -78,7 +78,7 @@ class Unedited:
             self._write(noted | {"bookmark": bookmark, "dumps": dumps})
 
     def has(self, number: int, bookmark: str) -> bool:
-        """Whether nobody has edited a dump, the database being at a bookmark."""
+        """Whether nobody has edited a dump, given the present bookmark."""
         noted = self._read()
         is_same = noted["bookmark"] == bookmark or bool(noted["writers"])
         return is_same and number in noted["dumps"]

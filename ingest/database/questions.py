@@ -72,7 +72,7 @@ def ask_rows(
 
 
 def has_more(database: Database, query: Query, values: Mapping[str, Value]) -> bool:
-    """Whether a loaded dump has more than ``query`` searches; false if that is all."""
+    """Whether a loaded dump has objects or rows that ``query`` does not search."""
     if not query.more:
         return False
     text = f"MATCH (d:Dump {{number: $dump}}) RETURN {query.more} AS has_more"

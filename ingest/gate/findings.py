@@ -87,7 +87,7 @@ _IN_PROGRESS = (
 
 
 class Rule(StrEnum):
-    """Why something is a finding."""
+    """The rules by which something in a dump becomes a finding."""
 
     GROWTH = "growth"
     GARBAGE = "garbage"
@@ -405,7 +405,7 @@ def _garbage(
 
 
 def each_time(dump_count: int) -> str:
-    """The words that follow "grew"; none for two dumps."""
+    """How often something grew: `` in every dump``, or nothing if there are two."""
     return " in every dump" if dump_count >= FEWEST_DUMPS else ""
 
 

@@ -1,4 +1,8 @@
-"""Values in fields of objects: also those that are objects to which a field refers."""
+"""Values in fields of objects, as ``--values`` keeps them.
+
+A reader finds the numbers that are in the objects themselves. Those to which a field
+refers are found here: boxed numbers, truth values and enum constants.
+"""
 
 from __future__ import annotations
 

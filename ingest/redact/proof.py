@@ -35,13 +35,13 @@ _OF_SUSPECT = ("type_index", "object_count", "retained_bytes", "share", "object_
 
 
 class ProofCheck(NamedTuple):
-    """One thing that was compared.
+    """One property that was compared between a dump and its redacted copy.
 
     Attributes:
-        what: What it is.
-        of_dump: What the dump has.
-        of_copy: What the copy has.
-        holds: Whether that is as it should be.
+        what: The property, in words.
+        of_dump: Its value in the dump.
+        of_copy: Its value in the copy.
+        holds: Whether both values are as redaction promises.
     """
 
     what: str

@@ -197,7 +197,7 @@ class _V8Copy:
         return sum(map(len, self._pieces(end)))
 
     def taken(self, end: int) -> bytes:
-        """What comes before a place, which is not copied."""
+        """Return what comes before a place, instead of copying it."""
         return b"".join(self._pieces(end))
 
     def _pieces(self, end: int | None) -> Iterator[bytes]:

@@ -148,7 +148,7 @@ def growth_lines(facts: Mapping[str, object]) -> list[str]:
 
 
 def growth_text(facts: Mapping[str, object]) -> str:
-    """The same for a terminal."""
+    """The heading and the lines of `growth_lines`, for a terminal."""
     text = f"\n{printable(growth_title(facts))}\n"
     for line in growth_lines(facts):
         text += "\n" + folded(f"- {printable(line)}", hanging="  ")

@@ -175,9 +175,9 @@ def import_flags(*, heap_mib: int) -> list[str]:
 
 
 def temporary_flags(folder: Path) -> list[str]:
-    """Flags that keep the temporary files of any Java in ``folder``.
+    """Flags by which a Java process puts its temporary files into ``folder``.
 
-    A killed Java leaves them behind; the owner of the folder removes them.
+    A process that is killed leaves them there; whoever made the folder removes them.
     """
     return [f"-Djava.io.tmpdir={folder}", "-XX:-UsePerfData"]
 

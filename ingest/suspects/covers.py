@@ -384,7 +384,7 @@ class Covers:
         return is_module and self.field(edge) is not None
 
     def places_of(self, edges: Sequence[Edge]) -> tuple[list[str], list[str]]:
-        """What to name besides the first of some places, and of that what is weak."""
+        """Name all places but the first: those that hold strongly, then weak ones."""
         _, *others = self._words_of(edges).items()
         strong = [words for words, some in others if not self.is_weak(some[0])]
         weak = [words for words, some in others if self.is_weak(some[0])]

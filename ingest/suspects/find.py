@@ -1,11 +1,11 @@
 """Leak suspects: what accumulates, what holds it, and where to cut.
 
-A suspect is a pile (`ingest.suspects.piles`), or a group of objects that places of one
-role hold, of at least a tenth of the heap, with the cut that frees it
-(`ingest.suspects.cuts`): its bytes are those that the cut frees.
+A suspect is a pile (`ingest.suspects.piles`), or a group of objects that are all held
+in the same way. It retains at least a tenth of the heap. Its size is what its cut
+(`ingest.suspects.cuts`) frees.
 
-Source: the idea of an accumulation point is that of the leak reports of heap analysers.
-The folding over runtime types is our own.
+Source: leak reports of heap analysers name an accumulation point, too. The folding over
+types of the runtime is our own.
 """
 
 from __future__ import annotations

@@ -68,10 +68,10 @@ class Holder:
             `ingest.runtimes.base.Runtime.holders`. ``None`` for none.
         reference: Its field; ``None`` if not recorded.
         words: It and its field in words.
-        role: The same where it is one of many that differ in numbers alone.
+        role: As ``words``, but equal for holders that differ only in numbers.
         root_words: The root in words; if it says little, what the program calls
             something that leads to the holder.
-        root_role: The same with all that differ from it in numbers alone.
+        root_role: As ``root_words``, but equal for roots that differ only in numbers.
         target: The object that the reference leads to.
         between: Objects from that one down to the member, without it.
         path: Objects from a root to the member.
@@ -258,10 +258,10 @@ class Paths:
         return " -> ".join(map(printable, named_fields))
 
     def function(self, holder: Holder, link: Sequence[int] = ()) -> str | None:
-        """The last function of the program's that holds what a holder holds.
+        """The function of the program that is closest above the objects of a pile.
 
-        It is between both or between two of the objects, or what a timer there calls,
-        with its place.
+        It is between the holder and the pile, or is called by a timer there. The text
+        has its name and place.
         """
         objects = (*holder.between, *link[1:-1], holder.member)
         value = self._last_function(objects)

@@ -43,9 +43,9 @@ class Ownership(NamedTuple):
             finalizer and phantom references alone lead to. Objects of one type that
             own one another, such as the nodes of a list, all have the owner of the
             first one.
-        entry: int32 (N + M,). The object itself or the one above it that the owner
-            dominates immediately; ``-1 - entry`` for an object of an owning type
-            below another one of its type.
+        entry: int32 (N + M,). The object that is, or dominates, this one, and that the
+            owner dominates immediately. It is stored as ``-1 - entry`` for an object of
+            an owning type that another object of the same type owns.
         is_metadata: bool (N + M,). Whether the object is the runtime's metadata, or
             a value that only metadata dominates.
     """

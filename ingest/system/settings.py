@@ -161,8 +161,8 @@ def builds() -> tuple[Build, ...]:
             or entry["dumps"].count(_BUILD) > 1
         ):
             raise IngestError(
-                f"{path}: an entry [[{_BUILDS}]] has {', '.join(known)}, which are "
-                f"strings: the first, with {_BUILD} at most once, and one of the others"
+                f"{path}: an entry [[{_BUILDS}]] needs the strings {known[0]}, with "
+                f"{_BUILD} at most once, and one of {', '.join(known[1:])}"
             )
         named = {key: str(path.parent / text) for key, text in entry.items()}
         found.append(Build(**named | {"dumps": entry["dumps"]}))

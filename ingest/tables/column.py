@@ -192,7 +192,7 @@ class Relationship:
 
     @property
     def columns(self) -> list[str]:
-        """Columns of the table that are needed to make it."""
+        """The columns of the table from which the relationship is made."""
         names = [self.start_column, self.end_column]
         names += [None if self.where is None else self.where[0]]
         names += [column.name for column in self.properties]

@@ -119,7 +119,10 @@ class HeapColumns:
 
     @property
     def last_object_id(self) -> int | None:
-        """The highest id that lasts; ``None`` if none does, and if it is too high."""
+        """The highest id that stays the same in later dumps of the process.
+
+        ``None`` if no id does, or if the highest is too large for the graph.
+        """
         if self.passing_id is None:
             return None
         is_by_id = runtime_named(self.graph.runtime).identified_by == "address"
@@ -182,7 +185,7 @@ class HeapColumns:
         return self._counts(self._most_connected[0], rows)
 
     def reference_count(self, rows: slice) -> pl.Series:
-        """How many references each object has; null but for those with the most."""
+        """How many references each object has; null for all but the most connected."""
         return self._counts(self._most_connected[1], rows)
 
     def _counts(self, most: Counted, rows: slice) -> pl.Series:
@@ -250,13 +253,13 @@ class HeapColumns:
 
     @property
     def valued_objects(self) -> NDArray[np.int32] | None:
-        """int32: objects of the values in fields."""
+        """int32: the object of each value in a field."""
         found = self.graph.field_values
         return None if found is None else found.object_index
 
     @property
     def valued_fields(self) -> Slices | None:
-        """Names of these fields."""
+        """The field of each value in a field."""
         if (found := self.graph.field_values) is None:
             return None
         return lambda rows: texts_of(found.field[rows], found.names)

@@ -65,7 +65,7 @@ class Shared(NamedTuple):
 
     Attributes:
         by: Columns that are equal for the same object; the one with an index is first.
-            If it is one, objects that `passing_id` marks are in one dump only.
+            If there is only one, an object that `passing_id` marks is in one dump only.
         is_proved: Whether the dumps are of one process; else `SharedIds` decides.
     """
 

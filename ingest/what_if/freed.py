@@ -109,12 +109,12 @@ class WhatIf:
         return reached(self._held._replace(roots=roots), len(self.graph.object_id))
 
     def roots_left(self, cut: Cut) -> Bools:
-        """Bool (R,): the roots that hold and that a cut leaves."""
+        """Bool (R,): the roots that still hold their objects after a cut."""
         gone = cut.roots | cut.objects[self.graph.root_object]
         return self._root_holds & ~gone
 
     def left_by(self, cut: Cut) -> ReferenceColumns:
-        """The references and roots that hold and that a cut leaves.
+        """The references and roots that still hold their targets after a cut.
 
         Memory: 2 bytes a reference.
         """

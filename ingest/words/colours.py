@@ -27,10 +27,10 @@ def bold(text: str, stream: TextIO) -> str:
 
 
 def dim(text: str, stream: TextIO) -> str:
-    """Return ``text`` dimmed, likewise."""
+    """Return ``text`` dimmed, if ``stream`` may have colours."""
     return f"{_DIM}{text}{_END}" if text and are_wanted(stream) else text
 
 
 def red(text: str, stream: TextIO) -> str:
-    """Return ``text`` in bold red, likewise."""
+    """Return ``text`` in bold red, if ``stream`` may have colours."""
     return f"{_RED}{text}{_END}" if text and are_wanted(stream) else text

@@ -1438,9 +1438,10 @@ class _Writer:
         return o
 
     def names_around(self, t):
-        """Attribute names in a class's module and in running code, set from outside.
+        """Names that code around a class may have set as attributes of its instances.
 
-        They are for objects without a dict, which only a copy may make.
+        They come from the module of the class and from running code. They are tried on
+        instances whose dict does not exist yet: only a copy of the program may make it.
         """
         module = _module_of(t)
         key = module if _is_text(module) else None

@@ -65,7 +65,7 @@ def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
 def check_whole(source: Source, progress: Progress) -> None:
     """Read all records; see `ingest.readers.base.CapturedReader.check_whole`.
 
-    Memory: as `read` while reading, for objects have no length of their own.
+    Memory: as much as `read` takes, because a record does not tell its own length.
     """
     counter = IrregularityCounter(strict=False, name=source.name)
     _recorded(source, counter, progress)

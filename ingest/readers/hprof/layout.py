@@ -181,7 +181,7 @@ class Fit(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How well each layout fits, each class counted once; empty if one is sure."""
+        """How well each layout fits the classes; empty if there is no doubt."""
         if self.is_certain:
             return ()
         shown = dict.fromkeys(f"layout tried: {one}" for one in self.candidates)

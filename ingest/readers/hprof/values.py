@@ -475,10 +475,10 @@ class ValueBuilder:
         return names
 
     def add_states(self, end_words: Mapping[int, str]) -> None:
-        """Add names: sizes of bitmaps, bounds of caches, words for ended objects.
+        """Add states as names: sizes of bitmaps, bounds of caches, ``destroyed``.
 
         Args:
-            end_words: These words, by class.
+            end_words: What an object is called whose work is done, by class.
         """
         found = self._specials
         at = np.flatnonzero(found.kind == BITMAP)

@@ -99,9 +99,10 @@ class Heapshot:
         return self._arrays.pop(name)
 
     def merge(self) -> None:
-        """Join objects that are recorded in several pieces, one after the other.
+        """Join the pieces of each object that is recorded in several.
 
-        The later ones have size 0, and more references. Done again, it does nothing.
+        The pieces follow one another: the first has the size, and each has some of the
+        references. A second call changes nothing.
         """
         ids, size = self.array("id"), self.array("size_bytes")
         if not len(ids):
@@ -158,7 +159,7 @@ class LogRecords:
     _last: int = 0
 
     def take_marks(self, data: Bytes, out: MonoBuffers, counts: Longs) -> None:
-        """Add what a scan has found but for heapshots."""
+        """Add the records that a scan has found outside of heapshots."""
         marks = out.marks[: counts[MARKS]]
         kind = marks[:, KIND]
         is_region = (kind == REGISTER) | (kind == UNREGISTER)

@@ -203,11 +203,11 @@ def _class_names(data: Bytes, p: int, end: int, rows: Longs) -> tuple[int, int]:
 
 
 def class_names(data: Bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """The package and the classes of a mapping.
+    """Find the package and the classes of a mapping.
 
     Yields:
-        1 for the package or 3 for a class, begin and end of its message, and those of
-        its name.
+        The number of the field: 1 for the package, 3 for a class. Then where the
+        message begins and ends, and where the name in it begins and ends.
     """
     rows, begin = np.empty((_ROWS, 5), np.int64), 0
     while 0 <= begin < len(data):

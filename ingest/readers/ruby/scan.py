@@ -1,7 +1,7 @@
 """The compiled scanner of the lines of a Ruby heap dump.
 
-A library for JSON reads a million objects in twice the time, refuses strings that are
-no UTF-8, which Ruby writes, and takes what is no text for one.
+A library for JSON takes twice as long for a million objects. It also refuses strings
+that are not valid UTF-8, and Ruby writes such strings.
 """
 
 from __future__ import annotations

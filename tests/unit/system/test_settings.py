@@ -140,5 +140,7 @@ def test_builds_name_their_mappings(config: Path) -> None:
 )  # fmt: skip
 def test_wrong_builds_are_told(config: Path, text: str) -> None:
     config.write_text(text)
-    with pytest.raises(IngestError, match=r"an entry \[\[builds\]\] has dumps, mapp"):
+    with pytest.raises(
+        IngestError, match=r"an entry \[\[builds\]\] needs the strings dumps"
+    ):
         builds()
