@@ -261,7 +261,7 @@ def check(
     Example:
         >>> found = ingest.check(["earlier.gclog", "example.gclog"]).findings
         >>> found[0].path[-1], found[0].counts
-        ('ScoreChangedEventHandler', (13, 25))
+        ('LevelScreen', (12, 24))
     """
     named = [dumps] if isinstance(dumps, str) else [str(dump) for dump in dumps]
     given = CheckOptions(

@@ -441,9 +441,9 @@ def _blamed(dump: ComparedDump, rules: Rules, tree: PathTree, leaks: Flags) -> F
     chosen = leaks & ~tree.is_explained(leaks)
     runtime = named(dump.runtime)
     leads = runtime.type_classes(tree.name, rules.own) != TypeClass.PROGRAM
-    if closure := runtime.patterns.get("closure"):
-        is_closure = re.compile(closure).search
-        leads |= np.array([bool(is_closure(name)) for name in tree.name], np.bool_)
+    for pattern in filter(None, map(runtime.patterns.get, ("closure", "delegate"))):
+        found = map(re.compile(pattern).search, tree.name)
+        leads |= np.fromiter(map(bool, found), np.bool_, len(leads))
     leads &= tree.has_objects
     if not (chosen & leads).any():
         return np.asarray(chosen)

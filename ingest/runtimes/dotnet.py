@@ -115,6 +115,7 @@ DOTNET = Runtime(
         "queue": r"BlockingCollection|ConcurrentBag",
         "map": r"SortedList|ConditionalWeakTable|^Entry\[|^Container\[",
         "closure": r"DisplayClass",
+        "delegate": r"(?:EventHandler|Delegate|Callback)(?:`\d+|[<[].*)*$",
     },
     numbers=(
         # PerfView's remarks on arrays and on objects that native code refers to.

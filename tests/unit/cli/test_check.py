@@ -235,7 +235,7 @@ def test_what_holds_is_named_and_counts_say_of_what_they_are(
         " ".join(ingest(command, *names)[1].split()) for command in ("check", "compare")
     )
 
-    assert "25 ScoreChangedEventHandler are held as event handlers by" in checked
+    assert "24 LevelScreen are held as event handlers by" in checked
     assert "- 24 LevelScreen (863 KiB, 72% of the reachable heap) are held" in compared
     assert (
         "The whole program has 16 more objects of this type than in level8: 9 → 25."
