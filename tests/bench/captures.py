@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 PROGRAM = Path(__file__).parents[1] / "programs/states.py"
 _KEPT = 1000
 _SETTLE_S = 4.0
+_MOMENTS = 30
 _FIRST_THREAD = 33
 """glibc handles this signal from the first thread that a program makes (SIGSETXID)."""
 
@@ -212,20 +213,29 @@ class Program:
         """Its memory that no file has."""
         return int(status_of(self.pid, "RssAnon")[0]) << 10
 
-    def differs(self, before: dict[str, object], *, changing: bool) -> list[str]:
+    def seen_often(self) -> list[dict[str, object]]:
+        """The same, at several moments."""
+        found = []
+        for _ in range(_MOMENTS):
+            with suppress(psutil.Error, OSError):
+                found.append(self.seen())
+            time.sleep(0.01)
+        return found
+
+    def differs(self, before: list[dict[str, object]]) -> list[str]:
         """What is not as before, once and for all.
 
         Args:
-            before: What `seen` found.
-            changing: Its files and children come and go; they are as before now and
-                then.
+            before: What `seen` found at a moment. At several, if its files and children
+                come and go: they are as at one of them now and then.
         """
-        until, never = time.monotonic() + _SETTLE_S, set(before)
+        until, never = time.monotonic() + _SETTLE_S, set(before[0])
         while never and time.monotonic() < until:
             with suppress(psutil.Error, OSError):
                 now = self.seen()
-                same = {name for name in before if now[name] == before[name]}
-                never = never - same if changing else set(before) - same
+                pairs = [(name, one[name]) for one in before for name in one]
+                same = {name for name, was in pairs if now[name] == was}
+                never = never - same if len(before) > 1 else set(before[0]) - same
             time.sleep(0.01)
         return sorted(never)
 
@@ -305,7 +315,9 @@ def tried(state: State, python: str, path: Path, kills: int, rng: random.Random)
     row = Row([])
     program = Program(state, python)
     try:
-        before, caught, own = program.seen(), program.caught(), program.own_bytes()
+        changing = (state.runs or state.name) in _CHANGING
+        before = program.seen_often() if changing else [program.seen()]
+        caught, own = program.caught(), program.own_bytes()
         length_s = 0.3
         for number in range(kills + 1):
             if number:
@@ -324,8 +336,7 @@ def tried(state: State, python: str, path: Path, kills: int, rng: random.Random)
                     if not state.refused or not re.search(state.refused, str(error)):
                         row.wrong.append(str(error))
                 length_s = 1.1 * (time.monotonic() - began)
-        changing = (state.runs or state.name) in _CHANGING
-        row.wrong += program.differs(before, changing=changing)
+        row.wrong += program.differs(before)
         row.stays_bytes = program.own_bytes() - own
         row.first_thread = _FIRST_THREAD in program.caught() - caught
         program.check()
