@@ -54,6 +54,7 @@ def test_nothing_is_said_where_all_was_searched(
     assert bound(query, values, 1, has_more(lists[0].database, query, values)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.parametrize(
     ("name", "rows", "said"),

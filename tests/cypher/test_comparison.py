@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from tests.cypher.conftest import Loaded
 
+pytestmark = pytest.mark.slow
+
 LEVELS = (2, 8, 16, 24)
 
 
@@ -73,7 +75,6 @@ def rows(loaded: Loaded, query: str, **given: str) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", answer.dicts())
 
 
-@pytest.mark.slow
 @pytest.mark.server
 def test_loaded_dumps_are_compared_as_their_files(
     moments: list[Loaded], found: Comparison

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from tests.conftest import Ran
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 Row = dict[str, Any]
 SIZE = 36
@@ -93,7 +93,6 @@ def counted(database: Database) -> list[tuple[object, ...]]:
     )[1]
 
 
-@pytest.mark.slow
 def test_writing_again_changes_nothing(
     fleet: Path, written: Database, dumps: dict[str, Row], leaks: list[Row]
 ) -> None:
@@ -108,7 +107,6 @@ def test_writing_again_changes_nothing(
     assert counts.relationships["HAS_TYPE"] == named["name"].sum()
 
 
-@pytest.mark.slow
 def test_a_run_that_was_interrupted_is_repeated(fleet: Path, written: Database) -> None:
     before = counted(written)
     drop_fleet_graph(written)
@@ -237,7 +235,6 @@ def test_an_empty_answer_says_that_there_is_no_fleet(empty_database: Database) -
     assert "ingest fleet graph" in said
 
 
-@pytest.mark.slow
 def test_the_commands(
     fleet: Path, on_server: Callable[..., Ran], empty_database: Database
 ) -> None:

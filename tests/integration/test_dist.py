@@ -71,6 +71,7 @@ def test_the_wheel_has_the_package_its_queries_and_no_more(built: Built) -> None
     assert any(name.endswith("/licenses/LICENSE") for name in about)
 
 
+@pytest.mark.slow
 def test_the_sdist_has_what_wheel_and_tests_need(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

@@ -79,6 +79,7 @@ def _masked(text: str) -> str:
     return re.sub("0x[0-9a-f]+", "0x", text)
 
 
+@pytest.mark.slow
 def test_a_running_program_is_captured_and_summarized(
     program: LeakingProgram, ingest: Callable[..., Ran], tmp_path: Path
 ) -> None:

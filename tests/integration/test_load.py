@@ -192,6 +192,7 @@ def test_every_node_and_relationship_is_what_was_measured(
         assert {address for (address,) in found} == expected != set(), name
 
 
+@pytest.mark.slow
 def test_what_is_written_is_what_the_schema_says(
     empty_database: Database, example: Path
 ) -> None:
@@ -472,6 +473,7 @@ def test_hostile_text_is_only_text(empty_database: Database, tmp_path: Path) -> 
     assert find_dump(empty_database, "'}) RETURN 1 //").object_count == 1
 
 
+@pytest.mark.slow
 def test_long_names_go_in_messages_of_bounded_size(
     empty_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

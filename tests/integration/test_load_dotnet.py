@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ingest.database.connection import Database
     from ingest.server.target import Target
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 Rows = list[tuple[object, ...]]
 
@@ -85,7 +85,6 @@ AGES = ("name", "object_count", "shallow_bytes", "reachable_bytes")
 SEGMENTS = ("start", "end", "reserved_end", "kind", "object_count", "other_bytes")
 
 
-@pytest.mark.slow
 def test_a_gcdump_has_its_types_and_what_is_alive(dump: Asking) -> None:
     assert dump("type-histogram", *TYPES) == [
         ("System.Object[]", 2, 20048, 20048),

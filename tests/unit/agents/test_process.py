@@ -75,6 +75,7 @@ async def ask_of(client: Client, dump: str) -> set[str]:
     return {"summary", "suspects", "why", "compare", "run_query"}
 
 
+@pytest.mark.slow
 def test_each_tool_answers_on_a_file_of_each_format(folder: Path) -> None:
     for package, made in SEEDS.items():
         (folder / package).write_bytes(made()[0])

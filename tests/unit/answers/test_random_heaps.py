@@ -87,6 +87,7 @@ def test_paths_are_those_that_trying_all_of_them_finds(seed: int) -> None:
                 assert found == list(expected), (name, given)
 
 
+@pytest.mark.slow
 def test_attributes_of_many_sets_are_told_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -189,6 +189,7 @@ def test_a_file_that_comes_meanwhile_is_not_overwritten(folder: Path) -> None:
     assert list(folder.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_written(ingest: Callable[..., Ran], folder: Path) -> None:
     vm = FakeVm()
     with serving(vm) as address:
@@ -201,6 +202,7 @@ def test_where_nothing_can_be_written(ingest: Callable[..., Ran], folder: Path) 
     assert "requestHeapSnapshot" not in vm.methods()
 
 
+@pytest.mark.slow
 def test_a_full_disk(
     ingest: Callable[..., Ran], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

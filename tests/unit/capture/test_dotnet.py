@@ -460,6 +460,7 @@ def test_another_process_at_the_port_gets_no_byte(
             assert other.stdout.readline() == "0\n"
 
 
+@pytest.mark.slow
 def test_a_program_of_another_user(
     monkeypatch: pytest.MonkeyPatch, ingest: Callable[..., Ran], tmp_path: Path
 ) -> None:
