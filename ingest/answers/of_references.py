@@ -28,9 +28,13 @@ def _most(counts: NDArray[np.int64], values: Values, name: str) -> pl.DataFrame:
     return of_rows(rows).with_columns(pl.Series(name, counts[rows]))
 
 
-def _held(heap: HeapView) -> NDArray[np.int64]:
-    """Rows of references of reachable objects that hold their target."""
-    return heap.holding_rows(np.arange(len(heap.ref_target)))
+def _holding(heap: HeapView) -> Bools:
+    """Bool (E,): references of reachable objects that hold their target."""
+    skipped = heap.skipped  # read with the sources
+    found = (heap.root_distance >= 0)[heap.source]
+    if len(skipped):
+        found &= ~skipped
+    return np.asarray(found)
 
 
 def _root_counts(heap: HeapView) -> NDArray[np.int64]:
@@ -40,13 +44,14 @@ def _root_counts(heap: HeapView) -> NDArray[np.int64]:
 
 
 def hubs(heap: HeapView, values: Values) -> pl.DataFrame:
-    targets = heap.ref_target[_held(heap)]
+    targets = heap.ref_target[_holding(heap)]
     counts = np.bincount(targets, minlength=heap.row_count) + _root_counts(heap)
     return _most(counts, values, "referrer_count")
 
 
 def containers(heap: HeapView, values: Values) -> pl.DataFrame:
-    sources = heap.sources(_held(heap))
+    holding = _holding(heap)
+    sources = heap.source[holding]
     counts = np.bincount(sources, minlength=heap.row_count)
     return _most(counts, values, "reference_count")
 
@@ -152,18 +157,17 @@ def _is_shared(heap: HeapView, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     it, and nothing that it does not retain.
     """
     above = heap.dominator[rows]
-    references = _held(heap)
-    sources, targets = heap.sources(references), heap.ref_target[references]
+    holding, targets = _holding(heap), heap.ref_target
     is_held = np.zeros(heap.row_count, np.bool_)
-    is_held[targets[heap.dominator[targets] == sources]] = True
+    is_held[targets[holding & (heap.dominator[targets] == heap.source)]] = True
     place = np.full(heap.row_count, NOT_SEEN, np.int32)
     tops = np.flatnonzero(heap.dominator == ROOT)
     place[tops] = tops
     is_one = np.zeros(heap.row_count, np.bool_)
     is_one[rows[(above == ROOT) & (_root_counts(heap)[rows] == 1)]] = True
-    into = is_one[targets]
-    outside = heap.places_above(sources[into], place) != targets[into]
-    is_one[targets[into][outside]] = False
+    into = np.flatnonzero(holding & is_one[targets])
+    outside = heap.places_above(heap.sources(into), place) != targets[into]
+    is_one[targets[into[outside]]] = False
     return np.where(above == ROOT, ~is_one[rows], ~is_held[rows])
 
 
