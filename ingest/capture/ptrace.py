@@ -161,10 +161,14 @@ def held(pid: int, system_call: str) -> Iterator[bool]:
         system_call: What `system_call` says of it.
 
     Yields:
-        Whether it does; ``False`` if it is not in that call any more.
+        Whether it does; ``False`` if it is not in that call any more. Then it goes on,
+        for it may have the interpreter's lock.
     """
     with stopped(pid) as thread:
-        yield thread is not None and _waiting_in(pid) == system_call
+        if thread is not None and _waiting_in(pid) == system_call:
+            yield True
+            return
+    yield False
 
 
 def call(

@@ -19,6 +19,7 @@ from ingest.capture.processes import status_of
 from ingest.capture.ptrace import (
     TracedThread,
     call,
+    held,
     restorer_of,
     system_call,
     unsupported,
@@ -171,6 +172,16 @@ def test_a_sleep_in_c_is_not_cut_short_by_a_kill(resumed: int) -> None:
         assert program.stdout is not None
         assert program.stdout.readline() == b"left 0\n"
         assert time.monotonic() - began > 1.5
+
+
+def test_a_thread_that_is_not_in_the_call_any_more_goes_on() -> None:
+    """It may have the interpreter's lock, for which the writer would wait."""
+    with (
+        started("-c", SLEEPING) as program,
+        held(program.pid, "a call that has ended") as is_held,
+    ):
+        assert not is_held
+        assert status_of(program.pid, "TracerPid") == ["0"]
 
 
 HURRIED = """
