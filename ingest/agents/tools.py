@@ -258,7 +258,9 @@ class Tools:
         page.foot("query: leak-suspects")
         if rows:
             page.foot(f"next: why(dump, subject={quoted(rows[0]['type'])})")
-        step = next_step(str(about["format"]), incomplete, dump)
+        step = next_step(
+            str(about["format"]), cast("str | None", about["runtime"]), incomplete, dump
+        )
         page.foot(f"{step.text} {step.command}".rstrip())
         return page.text()
 

@@ -108,7 +108,10 @@ def next_of(
     incomplete = cast("str | None", dump["incomplete"])
     if growth is not None and not incomplete:
         return growth_step(cast("list[str]", growth["dumps"]))
-    return next_step(str(dump["format"]), incomplete, file or str(dump["name"]))
+    runtime = cast("str | None", dump["runtime"])
+    return next_step(
+        str(dump["format"]), runtime, incomplete, file or str(dump["name"])
+    )
 
 
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:

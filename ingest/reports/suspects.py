@@ -8,6 +8,7 @@ from ingest.heap.completeness import NOT_CONTAINED, incomplete_note
 from ingest.readers import capture_command, writer_limit
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded
+from ingest.runtimes import RUNTIMES
 from ingest.words.command_line import command
 from ingest.words.text import counted, human_bytes, printable
 
@@ -161,15 +162,19 @@ class NextStep(NamedTuple):
         return folded(self.text) + (f"\n    {self.command}\n" if self.command else "")
 
 
-def next_step(format_name: str, incomplete: str | None, dump: str) -> NextStep:
+def next_step(
+    format_name: str, runtime: str | None, incomplete: str | None, dump: str
+) -> NextStep:
     """What to do next, since one dump cannot prove a leak.
 
     Args:
         format_name: Name of the format of the dump.
+        runtime: Name of its runtime; ``None`` or empty if that is not known.
         incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
         dump: Path of the dump, or name of the loaded dump.
     """
-    how = capture_command(format_name)
+    of_runtime = {one.name: one.writes for one in RUNTIMES}
+    how = of_runtime.get(runtime or "") or capture_command(format_name)
     if incomplete and incomplete.endswith(NOT_CONTAINED) and writer_limit(format_name):
         return NextStep(
             f"{writer_limit(format_name)} Another writer takes all of them:", how

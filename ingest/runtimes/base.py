@@ -131,6 +131,7 @@ class Runtime:
             leads to (empty for any).
         awaits: The field in which tasks have the future that they wait for, by their
             full name.
+        writes: How a program of it writes a dump, where no command takes one.
         unrecorded: Collections whose entries its dumps do not record: bytes of each
             entry that one has room for, by full name.
         finalizer_threads: Names of the threads that call finalizers.
@@ -232,6 +233,7 @@ class Runtime:
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)
+    writes: str = ""
     unrecorded: Mapping[str, int] = field(default_factory=dict)
     finalizer_threads: tuple[str, ...] = ()
     supertypes: tuple[str, ...] = ()

@@ -79,6 +79,7 @@ JVM = Runtime(
     mapped_prefix="jdk.internal.jimage.",
     worker="java.util.concurrent.ThreadPoolExecutor$Worker",
     waiting={"java.util.concurrent.CompletableFuture": ("stack", "")},
+    root_words={"not_recorded": "a value of a class (ClassValue)"},
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(

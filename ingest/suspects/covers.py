@@ -47,6 +47,7 @@ WIDE = 64
 
 MOST_LEVELS = 32
 _NEAR = 4
+_OUTER_SCOPE = "previous"
 _LONGEST_CHAIN = 8
 MAX_STEPS = 20_000
 
@@ -381,7 +382,7 @@ class Covers:
         name, runtime = self._graph.type_name(edge.source), self._runtime
         is_module = name.startswith(runtime.module_prefix)
         is_module &= re.search(runtime.library_scripts, name) is None
-        return is_module and self.field(edge) is not None
+        return is_module and self.field(edge) not in (None, _OUTER_SCOPE)
 
     def places_of(self, edges: Sequence[Edge]) -> tuple[list[str], list[str]]:
         """Name all places but the first: those that hold strongly, then weak ones."""

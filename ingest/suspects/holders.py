@@ -51,6 +51,9 @@ _CLASS = re.compile(r"(?!(?:Function|Object|Array|Map|Set|module|scope)\b)[A-Za-
 
 _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
 
+_OF_BROWSER = ("Heap", "BasicHeap")
+"""Collections of a browser's own."""
+
 _PLACED = re.compile(r".*?:\d+:\d+(?= \()")
 """The name and place of a function, without the folder of its script."""
 
@@ -341,11 +344,13 @@ class Paths:
             if not is_container or not _COLLECTION.search(name):
                 continue
             words = printable(graph.captions.of(name))
+            if words.startswith(_OF_BROWSER):
+                continue
             if kind == runtime.function_type:
                 found.append(f"{words} {printable(field)}")  # a static field
             elif kind in runtime.records and field and not field.startswith("["):
                 found.append(f"{words} ['{printable(field)}']")
-            elif field.startswith("[") or is_inside_collection(normalised_type(kind)):
+            elif field[:1] in ("", "[") or is_inside_collection(normalised_type(kind)):
                 above = holder.between[at - 1] if at else -1
                 key = self._key(holder.between[at], below, above, field)
                 found.append(words + (f" {key}" if key else ""))

@@ -234,7 +234,10 @@ class Words:
             has_many = self.has_many or of_threads
             root = holder.root_role if has_many else holder.root_words
             is_shown = holder.index >= 0 and (of_threads or not self.is_group)
-            if is_shown and not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE)):
+            is_shown &= not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE))
+            # Of a variable without a name, which may as well be a constant.
+            is_shown &= holder.root_name is not None or not root.startswith("a global")
+            if is_shown:
                 text += f", from {_end_of(root)}"
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
         if self.meanwhile:

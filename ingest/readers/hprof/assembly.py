@@ -134,6 +134,7 @@ def assemble(
         table, id_size=found.id_size, records_sizes=is_android, given=layout
     )
     objects, mirrors, fit = _objects(heap, table, sizes)
+    roots.add_not_recorded(objects, table.names())
     ids = objects.id
     assert ids is not None
     flat_note = _name_flat_arrays(objects, table, found.flat_arrays)
@@ -166,7 +167,6 @@ def assemble(
     del values
     trim()
     owners, stacks = roots.owners(resolver, threads, found.stacks)
-    vm = "Android Runtime" if is_android else "JVM"
     holding = None
     if not is_android and (class_rows["type_loader"] >= 0).any():
         fields = map(table.field_index, (OF_CLASS, OF_LOADER))
@@ -177,7 +177,7 @@ def assemble(
         format_name=NAME,
         runtime=JVM.name,
         taken_ms=found.taken_ms,
-        producer=f"{vm}, HPROF {found.version}; {fit}",
+        producer=f"{_VM[is_android]}, HPROF {found.version}; {fit}",
         notes=notes,
         part=part,
         other_parts=other_parts,
@@ -312,6 +312,10 @@ def _class_rows(resolver: HeapResolver, table: ClassTable) -> dict[str, Any]:
     return columns
 
 
+_VM = ("JVM", "Android Runtime")
+_CLASS_VALUES = "java.lang.ClassValue$ClassValueMap"
+
+
 class _Roots:
     """The roots of a dump, static fields included.
 
@@ -350,6 +354,16 @@ class _Roots:
             type=declaring,
             field=field,
         )
+
+    def add_not_recorded(self, objects: ObjectColumns, names: list[str]) -> None:
+        """Add roots for the values that class objects have by `ClassValue`.
+
+        No JVM writes the field of a class object that holds them.
+        """
+        if _CLASS_VALUES in names and objects.id is not None:
+            ids = objects.id[objects.type_id == names.index(_CLASS_VALUES)]
+            self.columns.id = np.concatenate([self.columns.id, ids])
+            self.columns.extend(len(ids), RootKind.NOT_RECORDED)
 
     def owners(
         self, resolver: HeapResolver, names: dict[int, str], traces: StackTable

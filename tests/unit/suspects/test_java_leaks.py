@@ -383,3 +383,28 @@ def test_the_key_of_the_large_list_of_a_map_is_named(tmp_path: Path) -> None:
     (found,) = shop.found(tmp_path).suspects
 
     assert "remove entries of ArrayList ['acme'] at static field" in found.advice
+
+
+def test_what_classes_have_by_class_value_is_no_garbage(tmp_path: Path) -> None:
+    """No JVM writes the field by which a class object refers to them."""
+    shop = Program()
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("java/lang/ClassValue$ClassValueMap", "cacheArray")
+    shop.cls("java/lang/ClassValue$Entry", "value")
+    shop.cls("[Ljava/lang/ClassValue$Entry;")
+    shop.cls("app/Meta", "data")
+    every = [shop.make("app/Meta", data=shop.data(500)) for _ in range(300)]
+    list_ = shop.make(
+        "java/util/ArrayList", elementData=shop.array("[Ljava/lang/Object;", every)
+    )
+    entry = shop.make("java/lang/ClassValue$Entry", value=list_)
+    entries = shop.array("[Ljava/lang/ClassValue$Entry;", [entry])
+    shop.make("java/lang/ClassValue$ClassValueMap", cacheArray=entries)
+    shop.cls("app/Main")
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    findings = shop.found(tmp_path)
+    (found,) = findings.suspects
+
+    assert "Meta" not in "".join(findings.garbage)
+    assert found.sentence.startswith("300 Meta (")
+    assert "cacheArray, from a value of a class (ClassValue)." in found.sentence

@@ -10,6 +10,7 @@ from ingest.analysis.metrics import analyse
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
+from ingest.reports.suspects import next_step
 from ingest.suspects.find import find_suspects
 from tests.dumps.v8 import V8Heap, bun
 
@@ -383,6 +384,8 @@ def test_a_table_of_bun_is_not_told_again_as_a_suspect(tmp_path: Path) -> None:
     found = suspects_of(heap, tmp_path)
 
     assert [one.sentence.split(" (")[0] for one in found] == ["400 Session"]
+    step = next_step("v8", "bun", "", "x.heapsnapshot")
+    assert "another dump (in the program, writeHeapSnapshot() of node:v8)" in step.text
 
 
 def test_a_variable_of_a_module_of_bun_is_named(tmp_path: Path) -> None:
@@ -408,3 +411,23 @@ def test_a_map_of_lists_in_bun_needs_room_for_the_lists(tmp_path: Path) -> None:
     (suspect, *_) = suspects_of(heap, tmp_path)
 
     assert "has room for about 4,098." in suspect.advice
+
+
+def test_the_scope_around_another_one_is_no_variable(tmp_path: Path) -> None:
+    heap = program()
+    scope = heap.node("object", "system / Context", 40)
+    inner = heap.node("object", "system / Context", 40)
+    heap.edge(
+        scope, "internal", "previous", heap.node("object", "system / NativeContext", 40)
+    )
+    heap.edge(inner, "internal", "previous", scope)
+    opened = closure(heap, "open", "/srv/shop.js")
+    heap.edge(opened, "internal", "context", inner)
+    heap.edge(1, "property", "open", opened)
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "orders", holding(heap, "Array", orders(heap)))
+    heap.edge(scope, "internal", "extension", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert "previous" not in suspect.sentence
