@@ -62,6 +62,7 @@ class Covers:
         places: The words for what holds objects.
 
     Attributes:
+        native: The objects that roots of the runtime itself refer to.
         has_no_class: bool (T,). The types of objects that have a shape instead.
     """
 
@@ -84,7 +85,7 @@ class Covers:
         )
         self._inside: dict[str, bool] = {}
         of_runtime = np.isin(graph.root_kind, _TABLES)
-        self._native = frozenset(graph.root_object[of_runtime].tolist())
+        self.native = frozenset(graph.root_object[of_runtime].tolist())
         self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._table_objects = places.table_objects
@@ -309,7 +310,7 @@ class Covers:
             found.sort(
                 key=lambda edge: (
                     self._rank(edge), not self._is_below_program(edge),
-                    edge.source in self._native, len(edge.below),
+                    edge.source in self.native, len(edge.below),
                 )
             )  # fmt: skip
             if len(self._words_of(found)) > MAX_PLACES:
@@ -397,7 +398,7 @@ class Covers:
         Each has its own then, of which a place below tells more.
         """
         places = list(self._words_of(edges).values())
-        native = sum(some[0].source in self._native for some in places)
+        native = sum(some[0].source in self.native for some in places)
         return len(places) > 1 and 2 * native > len(places)
 
     def of_many(self, edges: Sequence[Edge]) -> bool:

@@ -221,7 +221,8 @@ class Paths:
         if says_little and self._classes[kind] == TypeClass.LIBRARY and len(path) > 1:
             field = self.field(path[-2], path[-1])
             name = self._graph.type_name(path[-2])
-            if field and not field.startswith("[") and _CLASS.match(name):
+            is_native = path[-2] in self.cuts.native
+            if field and field[0] != "[" and _CLASS.match(name) and not is_native:
                 return self.places.holder(path[-2], field)
         if self._graph.root_kind[root] != RootKind.LOCAL:
             return None
@@ -350,7 +351,11 @@ class Paths:
                 found.append(f"{words} {printable(field)}")  # a static field
             elif kind in runtime.records and field and not field.startswith("["):
                 found.append(f"{words} ['{printable(field)}']")
-            elif field[:1] in ("", "[") or is_inside_collection(normalised_type(kind)):
+            elif (
+                field.startswith("[")
+                or (not field and kind in runtime.collections)
+                or is_inside_collection(normalised_type(kind))
+            ):
                 above = holder.between[at - 1] if at else -1
                 key = self._key(holder.between[at], below, above, field)
                 found.append(words + (f" {key}" if key else ""))
