@@ -70,8 +70,8 @@ def info_output() -> str:
 
 
 def check_output() -> str:
-    """Return the first lines of ``ingest check`` for two dumps of the example."""
-    dumps = {levels: f"level{levels}.gclog" for levels in (8, 24)}
+    """Return the first lines of ``ingest check`` for three dumps of the example."""
+    dumps = {levels: f"level{levels}.gclog" for levels in (8, 16, 24)}
     out = _last_output(
         *(["example", name, "--levels", str(n)] for n, name in dumps.items()),
         ["check", *dumps.values()],

@@ -44,6 +44,68 @@ def _output(default: str) -> Any:  # noqa: ANN401  # as typer declares it
     return typer.Option("--output", "-o", help=f"Output file; default: {default}.")
 
 
+@app.command("list", epilog=examples("capture list"))
+def list_(as_json: AsJson = False) -> None:
+    """List the programs that can be captured, and their runtimes.
+
+    Sockets that ended .NET programs left behind are not listed. A JVM is listed with
+    its main class or jar, Python and Node.js with their script. A Dart program prints
+    its address.
+    """
+    from ingest.capture.capturers import CAPTURERS
+    from ingest.capture.processes import figures_of
+
+    found = [
+        (one.name, entry, figures_of(entry.pid))
+        for one in CAPTURERS.values()
+        for entry in one.running()
+    ]
+    if as_json:
+        facts = [
+            {
+                "runtime": runtime,
+                "pid": entry.pid,
+                "name": entry.name,
+                "user": entry.user,
+                "can_capture": entry.is_ours,
+                "resident_bytes": known and known.resident_bytes,
+                "running_seconds": known and round(known.running_s, 1),
+            }
+            | ({"socket": str(entry.socket)} if entry.socket else {})
+            for runtime, entry, known in found
+        ]
+        typer.echo(json.dumps(facts, indent=2))
+        return
+    if not found:
+        typer.echo("no program that can be captured is running", err=True)
+        return
+    pids = {entry.pid for _, entry, _ in found}
+    lines: list[tuple[str, ...]] = [
+        ("runtime", "pid", "program", "memory", "runs for", "")
+    ]
+    for runtime, entry, known in found:
+        notes, size, age = list[str](), "", ""
+        if known is not None:
+            size = human_bytes(known.resident_bytes)
+            age = human_seconds(known.running_s)
+            if known.parent in pids:
+                notes.append(f"child of {known.parent}")
+        if entry.socket:
+            notes.append(str(entry.socket))
+        if not entry.is_ours:
+            notes.append(f"(belongs to {entry.user}: run this as that user)")
+        row = (runtime, str(entry.pid), entry.name, size, age, "  ".join(notes))
+        lines.append((*map(printable, row),))
+    widest = min(max(len(program) for _, _, program, *_ in lines), _WIDEST_PROGRAM)
+    for runtime, pid, program, size, age, note in lines:
+        line = f"{runtime:<7}  {pid:>7}  {program:<{widest}}  {size:>8}  {age:>13}"
+        typer.echo(f"{line}  {note}".rstrip())
+    typer.echo(f"\nnext  {command('capture', 'RUNTIME', 'PID')}")
+
+
+_WIDEST_PROGRAM = 32
+
+
 @app.command(epilog=examples("capture dart"))
 def dart(
     address: Annotated[
@@ -244,68 +306,6 @@ def _facts_of_snapshot(taken: JavaScriptCapture) -> dict[str, object]:
 def _show_snapshot(taken: JavaScriptCapture) -> None:
     title = f"{taken.target.title} ({taken.target.kind}, {taken.place})"
     _show_rows(taken, [("target", title), ("took", f"{taken.duration_s:.1f} s")])
-
-
-@app.command("list", epilog=examples("capture list"))
-def list_(as_json: AsJson = False) -> None:
-    """List the programs that can be captured, and their runtimes.
-
-    Sockets that ended .NET programs left behind are not listed. A JVM is listed with
-    its main class or jar, Python and Node.js with their script. A Dart program prints
-    its address.
-    """
-    from ingest.capture.capturers import CAPTURERS
-    from ingest.capture.processes import figures_of
-
-    found = [
-        (one.name, entry, figures_of(entry.pid))
-        for one in CAPTURERS.values()
-        for entry in one.running()
-    ]
-    if as_json:
-        facts = [
-            {
-                "runtime": runtime,
-                "pid": entry.pid,
-                "name": entry.name,
-                "user": entry.user,
-                "can_capture": entry.is_ours,
-                "resident_bytes": known and known.resident_bytes,
-                "running_seconds": known and round(known.running_s, 1),
-            }
-            | ({"socket": str(entry.socket)} if entry.socket else {})
-            for runtime, entry, known in found
-        ]
-        typer.echo(json.dumps(facts, indent=2))
-        return
-    if not found:
-        typer.echo("no program that can be captured is running", err=True)
-        return
-    pids = {entry.pid for _, entry, _ in found}
-    lines: list[tuple[str, ...]] = [
-        ("runtime", "pid", "program", "memory", "runs for", "")
-    ]
-    for runtime, entry, known in found:
-        notes, size, age = list[str](), "", ""
-        if known is not None:
-            size = human_bytes(known.resident_bytes)
-            age = human_seconds(known.running_s)
-            if known.parent in pids:
-                notes.append(f"child of {known.parent}")
-        if entry.socket:
-            notes.append(str(entry.socket))
-        if not entry.is_ours:
-            notes.append(f"(belongs to {entry.user}: run this as that user)")
-        row = (runtime, str(entry.pid), entry.name, size, age, "  ".join(notes))
-        lines.append((*map(printable, row),))
-    widest = min(max(len(program) for _, _, program, *_ in lines), _WIDEST_PROGRAM)
-    for runtime, pid, program, size, age, note in lines:
-        line = f"{runtime:<7}  {pid:>7}  {program:<{widest}}  {size:>8}  {age:>13}"
-        typer.echo(f"{line}  {note}".rstrip())
-    typer.echo(f"\nnext  {command('capture', 'RUNTIME', 'PID')}")
-
-
-_WIDEST_PROGRAM = 32
 
 
 @app.command(epilog=examples("capture jvm"))

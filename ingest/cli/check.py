@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ingest.cli.bars import Bars
-from ingest.cli.options import AnyDumps, Connection, Reading, keepers_of, usage_errors
+from ingest.cli.options import (
+    AnyDumps,
+    AsJson,
+    Connection,
+    Reading,
+    keepers_of,
+    usage_errors,
+)
 from ingest.errors import FINDINGS, INCOMPLETE
 from ingest.system.files import check_writable, output_file
 
@@ -121,6 +128,7 @@ def check(
     form: Annotated[
         CheckFormat, typer.Option("--format", "-f", help="What to write to stdout.")
     ] = CheckFormat.TEXT,
+    as_json: AsJson = False,
     save: Annotated[
         list[Path] | None,
         typer.Option(
@@ -157,7 +165,8 @@ def check(
     for path, of_file in zip(save or (), forms, strict=True):
         with output_file(path, force=True, private=False) as out:
             out.write(found.written(of_file.value).encode("utf-8", "replace"))
-    typer.echo(found.written(form.value), nl=False)
+    chosen = CheckFormat.JSON if as_json else form
+    typer.echo(found.written(chosen.value), nl=False)
     if not found.is_conclusive:
         raise typer.Exit(INCOMPLETE)
     if not found.is_clean:

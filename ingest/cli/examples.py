@@ -5,8 +5,8 @@ from __future__ import annotations
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "": (
         "ingest example",
-        "ingest load example.gclog",
-        "ingest report",
+        "ingest info example.gclog",
+        "ingest why LevelScreen --in example.gclog",
     ),
     "load": (
         "ingest load app.gcdump",

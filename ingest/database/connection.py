@@ -130,6 +130,8 @@ def query_error(message: str) -> QueryError:
             of expected words; then the line of the query in quotes; then a caret.
     """
     first, *rest = message.strip().splitlines()
+    if first.startswith("Writing in read access mode"):
+        return QueryError("the query writes: only queries that read the graph are run")
     found = _PLACE.fullmatch(first)
     if found is None or not rest:
         return QueryError(first)

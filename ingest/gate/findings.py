@@ -442,8 +442,8 @@ def _blamed(dump: ComparedDump, rules: Rules, tree: PathTree, leaks: Flags) -> F
     runtime = named(dump.runtime)
     leads = runtime.type_classes(tree.name, rules.own) != TypeClass.PROGRAM
     for pattern in filter(None, map(runtime.patterns.get, ("closure", "delegate"))):
-        found = map(re.compile(pattern).search, tree.name)
-        leads |= np.fromiter(map(bool, found), np.bool_, len(leads))
+        matches = map(re.compile(pattern).search, tree.name)
+        leads |= np.fromiter(map(bool, matches), np.bool_, len(leads))
     leads &= tree.has_objects
     if not (chosen & leads).any():
         return np.asarray(chosen)

@@ -77,7 +77,7 @@ def folded(text: str, indent: str = "  ", hanging: str = "") -> str:
         indent: Before each line.
         hanging: Further indent of each line but the first.
     """
-    commands = _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text)
+    commands = _COMMAND.sub(lambda found: _unbroken(found[0]), text)
     is_plain = commands == text
     room = width() - len(indent) - len(hanging)
     if is_plain:
@@ -97,6 +97,11 @@ def folded(text: str, indent: str = "  ", hanging: str = "") -> str:
 
 _COMMAND = re.compile(r"\(ingest [^()]*\)")
 _NO_BREAK = "\0"
+
+
+def _unbroken(commands: str) -> str:
+    """Commands in brackets, which are broken only between one and another."""
+    return ", or ".join(one.replace(" ", _NO_BREAK) for one in commands.split(", or "))
 
 
 _NARROWEST_TEXT, _SHORT_TEXT = 16, 24

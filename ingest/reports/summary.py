@@ -284,7 +284,8 @@ def facts_text(
         say(f"  {word}: {name}{took_text}{ended}\n")
     say(_parts_text(found))
     say(_warnings_text(found))
-    say(_rows_text("Types by retained size", found["top_types"], captions))
+    title = "Types by retained size, the program's own first"
+    say(_rows_text(title, found["top_types"], captions))
     say(_rows_text("Objects by retained size", found["top_retained"], captions))
     if alive := liveness(found["strength_policy"], found["runtime"]):
         say("\n" + folded(alive, ""))

@@ -29,7 +29,7 @@ _METADATA = (
     "code", "getset_descriptor", "member_descriptor", "wrapper_descriptor",
     "method_descriptor", "classmethod_descriptor", "builtin_function_or_method",
     "builtin_method", "moduledef", "_frozen_importlib*", "importlib.*", "typing.*",
-    "annotationlib.*", "EncodingMap", "PyCapsule", "_abc._abc_data",
+    "annotationlib.*", "EncodingMap", "PyCapsule", "_abc._abc_data", "_abc_data",
 )  # fmt: skip
 
 _INTERPRETER = (
@@ -38,7 +38,7 @@ _INTERPRETER = (
     "NotImplementedType", "stderrprinter", "symtable entry", "_grouper",
     "managedbuffer",
     "PyDBData", "Struct", "BZ2*", "LZMA*", "SQLite*", "_hashlib.*", "[?]",
-    "UnionType", "types.*",
+    "UnionType", "types.*", "Token.MISSING",
 )  # fmt: skip
 
 _KNOWN = (
@@ -48,7 +48,7 @@ _KNOWN = (
     "aiohttp", "yarl", "propcache", "werkzeug", "jinja2", "markupsafe", "flask",
     "starlette", "fastapi", "uvicorn", "gunicorn", "requests", "urllib3", "click",
     "pytest", "_pytest", "pluggy", "certifi", "attr", "attrs", "setuptools", "pip",
-    "pkg_resources", "charset_normalizer", "site",
+    "pkg_resources", "_distutils_hack", "charset_normalizer", "site",
 )  # fmt: skip
 """Packages that many programs use, whose objects rarely are a leak themselves."""
 

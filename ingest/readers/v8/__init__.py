@@ -37,6 +37,6 @@ FORMAT = Format(
     package=__name__,
     options=frozenset({"source_map", "values"}),
     records_garbage=False,
-    capture=f"{command('capture', 'node', 'PID')}, or of a page "
+    capture=f"{command('capture', 'node', 'PID')}, or "
     f"{command('capture', 'chrome', 'HOST:PORT')}",
 )

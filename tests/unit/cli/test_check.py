@@ -139,7 +139,7 @@ def test_a_trace_is_judged_by_all_its_dumps(
     path = tmp_path / "day.nettrace"
     path.write_bytes(trace.file())
 
-    code, out, _ = ingest("check", str(path), "-f", "json")
+    code, out, _ = ingest("check", str(path), "--json")
 
     found = json.loads(out)
     assert code == 20

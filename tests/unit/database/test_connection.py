@@ -229,3 +229,5 @@ def test_an_error_of_a_query_is_a_clause_and_its_place(
     assert error.__notes__[0].endswith(line)
     assert error.__notes__[1].index("^") == min(caret_at, 50)
     assert str(query_error("/ by zero")) == "/ by zero"
+    error = query_error("Writing in read access mode not allowed. Attempted write to x")
+    assert str(error) == "the query writes: only queries that read the graph are run"

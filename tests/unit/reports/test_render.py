@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.queries.answer import Answer, GraphPath
-from ingest.reports.render import OutputFormat, name_lines, table_text, write_answer
+from ingest.reports.render import (
+    OutputFormat,
+    folded,
+    name_lines,
+    table_text,
+    write_answer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,3 +214,12 @@ def test_headings_give_way_to_names() -> None:
     text = table_text(("more_objects", "name"), [("+1", name)])
 
     assert text.splitlines()[-1] == f"+1       {name}"
+
+
+def test_commands_in_brackets_are_broken_only_between_them() -> None:
+    text = f"{'word ' * 6}(ingest capture node PID, or ingest capture chrome HOST:PORT)"
+
+    assert folded(f"{text} and {'word ' * 7}").splitlines()[:2] == [
+        "  word word word word word word (ingest capture node PID, or",
+        "  ingest capture chrome HOST:PORT) and word word word word word word word",
+    ]

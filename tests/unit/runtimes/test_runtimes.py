@@ -14,6 +14,7 @@ from ingest.progress import silent
 from ingest.readers import open_source, read, read_all
 from ingest.readers.gclog.example import example_gclog
 from ingest.runtimes import (
+    CPYTHON,
     DART,
     DOTNET,
     JAVASCRIPT,
@@ -128,3 +129,9 @@ def test_a_gclog_of_the_dart_vm_is_of_dart(tmp_path: Path) -> None:
 
     with open_source(str(path)) as source:
         assert read(source, ReadOptions(), silent).runtime == "dart"
+
+
+def test_types_that_each_python_program_has_are_not_its_own() -> None:
+    names = ["Token.MISSING", "_abc_data", "_distutils_hack.DistutilsMetaFinder"]
+
+    assert CPYTHON.type_classes(names).all()
