@@ -454,7 +454,7 @@ class _Search:
         inside = self._inside(pile, rows, held.cut.freed_bytes)
         if 2 * own >= held.cut.freed_bytes or inside:
             return inside
-        kinds = graph.type_index[rows]
+        freed = kinds = graph.type_index[rows]
         classes = np.append(self._search.classes, np.uint8(TypeClass.METADATA))
         is_value = classes[kinds] <= TypeClass.LIBRARY
         is_value &= graph.ref_start[rows] < graph.ref_start[rows + 1]  # no mere bytes
@@ -465,7 +465,7 @@ class _Search:
         kind = int(np.argmax(sizes))
         if sizes[kind] <= own:
             return ""
-        return self._counted(kind, kinds)
+        return self._counted(kind, freed)
 
     def _inside(self, pile: Pile, rows: NDArray[np.int64], freed_bytes: int) -> str:
         """The objects of another type of the program that own most freed bytes."""

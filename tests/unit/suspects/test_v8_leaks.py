@@ -431,3 +431,19 @@ def test_the_scope_around_another_one_is_no_variable(tmp_path: Path) -> None:
     (suspect,) = suspects_of(heap, tmp_path)
 
     assert "previous" not in suspect.sentence
+
+
+def test_all_of_what_has_the_objects_are_counted(tmp_path: Path) -> None:
+    heap = program()
+    errors = [
+        heap.node("object", "Error", 900, [("property", "order", order)])
+        for order in orders(heap)
+    ]
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "failed", holding(heap, "Array", errors))
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith(f"{_MANY} Order (")
+    assert f" with {_MANY} Error are held in a list by Shop.failed" in suspect.sentence
