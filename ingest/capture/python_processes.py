@@ -108,7 +108,8 @@ def _target(pid: int) -> RunningProgram:
         is_ours = os.geteuid() in (0, psutil.Process(pid).uids().effective)
     except psutil.Error:
         words, is_ours = [], False
-    return RunningProgram(pid, script(words) or _name(pid), user_of(pid), is_ours)
+    name = script(words) if _is_python(pid) else ""
+    return RunningProgram(pid, name or _name(pid), user_of(pid), is_ours)
 
 
 def script(arguments: list[str]) -> str:

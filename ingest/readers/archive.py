@@ -76,8 +76,8 @@ def open_dump(dump: str, is_dump: Callable[[Source], bool]) -> Iterator[Source]:
         is_dump: Tells which members of an archive are dumps.
 
     Raises:
-        DumpError: it cannot be opened or is empty, or the archive does not have exactly
-            one dump.
+        DumpError: it cannot be opened or is empty, the archive does not have exactly
+            one dump, or a file of which a member is named is no archive.
     """
     if dump == STDIN:
         if sys.stdin is None:
@@ -91,6 +91,10 @@ def open_dump(dump: str, is_dump: Callable[[Source], bool]) -> Iterator[Source]:
             is_archive = size is not None and os.pread(file.fileno(), 4, 0) in MAGIC
             source = None if is_archive else Source(dump, file, size)
         if source is not None:
+            if wanted:
+                raise DumpError(
+                    f"no zip archive; leave out {_SEPARATOR}{wanted}", path=path
+                )
             yield source
             return
         try:

@@ -413,7 +413,7 @@ def test_a_program_that_becomes_another_one_meanwhile(
 def test_what_is_no_python_is_refused(tmp_path: Path) -> None:
     other = subprocess.Popen(["sleep", "60"])
     try:
-        with pytest.raises(CaptureError, match="does not run CPython"):
+        with pytest.raises(CaptureError, match=r"\(sleep\) does not run CPython"):
             capture(str(other.pid), tmp_path / "x.hrpy")
     finally:
         other.kill()

@@ -116,6 +116,14 @@ def test_a_file_whose_name_looks_like_a_member_is_itself(tmp_path: Path) -> None
     probe(str(path))
 
 
+def test_a_file_that_is_no_archive_has_no_members(tmp_path: Path) -> None:
+    path = tmp_path / "a.gclog"
+    path.write_bytes(DUMP)
+
+    with pytest.raises(DumpError, match=r"a\.gclog: no zip archive; leave out ::b$"):
+        probe(f"{path}::b")
+
+
 def test_an_archive_without_a_dump(tmp_path: Path) -> None:
     one = archive(tmp_path / "one.zip", {"heap.phd": b"\0\x12portable heap dump"})
     two = archive(tmp_path / "two.zip", {"a": b"a", "../b": b"b"})
