@@ -172,7 +172,7 @@ def _too_large(uri: str) -> QueryTooLarge:
 
 def _first_line(error: Exception) -> str:
     text = getattr(error, "message", None) or str(error) or type(error).__name__
-    return str(text).strip().splitlines()[0]
+    return str(text).strip().splitlines()[0].rstrip(":")
 
 
 _WITH_NOTICES = {"notifications_min_severity": "INFORMATION"}
