@@ -35,7 +35,8 @@ _LIST_BYTES = 4 << 20
 _MOST_TEXT = 200
 _CHUNK = "HeapProfiler.addHeapSnapshotChunk"
 _PROGRESS = "HeapProfiler.reportHeapSnapshotProgress"
-_GONE = ("Inspector.detached", "Inspector.targetCrashed")
+_GONE = ("Inspector.detached", "Inspector.targetCrashed", "Target.detachedFromTarget")
+_ATTACHED = "Target.attachedToTarget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +157,14 @@ def targets(place: InspectorAddress, timeout_s: float) -> tuple[InspectedTarget,
 
 
 class InspectorSession:
-    """One connection to a target."""
+    """One connection to a target, or by way of the page that has started it."""
 
     def __init__(
         self, connection: ClientConnection, target: InspectedTarget, timeout_s: float
     ) -> None:
         self._connection, self._target = connection, target
         self._timeout_s = timeout_s
+        self._session: str | None = None
         self._waits_until = self._until = 0.0
         self._requests = 0
 
@@ -175,12 +177,37 @@ class InspectorSession:
         self._until = time.monotonic() + self._timeout_s
         request = self._send("Runtime.getHeapUsage", {})
         while (message := self._receive(0)).get("id") != request:
-            if message.get("method") in _GONE:
+            if self._is_gone(message):
                 raise self._ended(0)
         told = message.get("result")
         used = told.get("usedSize") if isinstance(told, dict) else None
         is_size = isinstance(used, int | float) and 0 <= used < 1 << 62
         return int(used) if used is not None and is_size else None
+
+    def attach(self, worker: InspectedTarget) -> bool:
+        """Go on with a worker that this page has started; whether it has.
+
+        A browser does not answer at the worker's own address.
+        """
+        self._until = time.monotonic() + self._timeout_s
+        how = {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": True}
+        request = self._send("Target.setAutoAttach", how)
+        while (message := self._receive(0)).get("id") != request:
+            told = message.get("params") if message.get("method") == _ATTACHED else {}
+            told = told if isinstance(told, dict) else {}
+            info, session = told.get("targetInfo"), told.get("sessionId")
+            is_it = isinstance(info, dict) and info.get("targetId") == worker.id
+            if is_it and isinstance(session, str):
+                self._session, self._target = session, worker
+        return self._session is not None
+
+    def _is_gone(self, message: dict[str, Any]) -> bool:
+        """Whether an event says that the target has ended, not another worker."""
+        told = message.get("params")
+        of = message.get("sessionId")
+        if message.get("method") == _GONE[-1] and isinstance(told, dict):
+            of = told.get("sessionId")
+        return message.get("method") in _GONE and of == self._session
 
     def snapshot(self, *, numbers: bool = False) -> Iterator[bytes]:
         """Parts of a snapshot of the target's heap, none of them empty.
@@ -202,7 +229,7 @@ class InspectorSession:
             method = message.get("method")
             if method in (_CHUNK, _PROGRESS):
                 self._wait_anew()
-            if method in _GONE:
+            if self._is_gone(message):
                 raise self._ended(byte_count)
             if method == _CHUNK:
                 parameters = message.get("params")
@@ -226,6 +253,8 @@ class InspectorSession:
 
         self._requests += 1
         message = {"id": self._requests, "method": method, "params": parameters}
+        if self._session is not None:
+            message["sessionId"] = self._session
         try:
             self._connection.send(json.dumps(message))
         except ConnectionClosed as error:
@@ -283,6 +312,12 @@ def inspecting(
     Raises:
         CaptureError: none can be made.
     """
+    pages = targets(place, timeout_s) if target.kind == "worker" else ()
+    for page in [one for one in pages if one.kind in ("page", "iframe")]:
+        with inspecting(place, page, timeout_s) as session:
+            if session.attach(target):
+                yield session
+                return
     from websockets.exceptions import InvalidHandshake, InvalidURI
 
     try:  # only errors of opening are explained here

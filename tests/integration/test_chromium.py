@@ -7,9 +7,15 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from ingest.capture.inspector import place_of as inspector
+from ingest.capture.inspector import targets
 from ingest.errors import FINDINGS
+from ingest.heap.read_options import DEFAULTS
+from ingest.progress import silent
+from ingest.readers import open_source, read
 from tests.integration.browser import chromium
 
 if TYPE_CHECKING:
@@ -35,6 +41,43 @@ def free_port() -> int:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return int(listening.getsockname()[1])
+
+
+WORKER = """
+<script>
+const text = `class Kept {}; self.kept = [];
+  for (let i = 0; i < 500; i++) kept.push(new Kept()); onmessage = () => {}`;
+const address = URL.createObjectURL(new Blob([text], {type: 'text/javascript'}));
+window.worker = new Worker(address);
+</script>
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_is_captured_by_way_of_its_page(
+    tmp_path: Path, ingest: Callable[..., Ran]
+) -> None:
+    page_of_worker, dump = tmp_path / "page.html", tmp_path / "x.heapsnapshot"
+    page_of_worker.write_text(WORKER, encoding="utf-8")
+    place = f"127.0.0.1:{free_port()}"
+    with chromium(f"--remote-debugging-port={place.partition(':')[2]}") as browser:
+        browser.new_page()  # which has no worker
+        page = browser.new_page()
+        page.goto(page_of_worker.as_uri())
+        page.wait_for_timeout(300)
+        (worker,) = (
+            one for one in targets(inspector(place), 5) if one.kind == "worker"
+        )
+        code, out, said = ingest(
+            "capture", "chrome", place, "--target", worker.id, "-o", str(dump), "--json"
+        )
+
+    assert code == 0, said
+    assert json.loads(out)["target"]["type"] == "worker"
+    with open_source(str(dump)) as source:
+        heap = read(source, DEFAULTS, silent)
+    kept = heap.type_index == heap.type_names.index("Kept")
+    assert np.count_nonzero(kept) == 500
 
 
 @pytest.mark.deep
