@@ -320,8 +320,8 @@ Format = Annotated[
     typer.Option(
         "--format",
         "-f",
-        help="Output format. csv has ' before text that a spreadsheet would read as a "
-        "formula; csv-raw, for programs, does not.",
+        help="Output format. csv-raw is for programs; csv has ' before text that a "
+        "spreadsheet would read as a formula.",
     ),
 ]
 Uri = Annotated[

@@ -36,8 +36,8 @@ def timeline(
 ) -> None:
     """List the garbage collections that DUMP records.
 
-    It need not contain a heap dump. For a loaded dump: ingest query gc-timeline.
-    Exit 3: not a readable trace or log.
+    It need not contain a heap dump. The query gc-timeline lists those of a loaded
+    dump. Exit 3: not a readable trace or log.
     """
     from ingest.dumps import is_file
     from ingest.errors import DumpError
