@@ -117,6 +117,12 @@ def redact(
         raise typer.BadParameter(
             "--level structure and --hash-types need each other", param_hint="--level"
         )
+    for pattern in removing.keep or ():
+        if not {".", "*"} & set(pattern):
+            raise typer.BadParameter(
+                f"{pattern} names no field; write TYPE.{pattern}, or '*.{pattern}'",
+                param_hint="--keep",
+            )
     proving.check(force=force)
     proof = None
     with Bars() as progress:

@@ -210,6 +210,8 @@ def test_nothing_of_a_file_that_is_no_dump_is_written(
     dump.write_bytes(program().bytes())
     assert ingest("redact", str(dump), str(copy))[0] == 0
     assert ingest("redact", str(dump), str(copy))[0] == 1
+    code, _, err = ingest("redact", str(dump), str(copy), "--keep", "name", "--force")
+    assert (code, "write TYPE.name, or '*.name'" in " ".join(err.split())) == (2, True)
     assert ingest("redact", "-", str(copy), "--force")[0] == 3
     assert ingest("redact", str(dump), str(copy), "--level", "structure")[0] == 2
 
