@@ -57,7 +57,7 @@ for condition in ${CONDITIONS:-signals background mask home lang ascii term term
     tz stdin folder user nobody clone words long link beside}; do
   log="$scratch/$condition.log"
   begun=$SECONDS
-  if ("$condition" make test) > "$log" 2>&1; then result=ok; else result=FAILED status=1; fi
+  if ("$condition" make --no-print-directory test) > "$log" 2>&1; then result=ok; else result=FAILED status=1; fi
   printf '%-12s %-7s %4d s  %s\n' "$condition" "$result" $((SECONDS - begun)) \
     "$(tail -n 1 "$log")"
   test $result = ok || grep -E '^(FAILED|ERROR|make)|^E  ' "$log"
