@@ -318,7 +318,7 @@ class _Run:
                     is_held = bool(
                         self._mode == "stop"
                         and waiting
-                        and stack.enter_context(held(self._target.pid, waiting))
+                        and stack.enter_context(held(self._target.pid))
                     )
                     if self._has_begun(until):
                         break

@@ -47,6 +47,7 @@ _ALL_SIGNALS = (1 << 64) - 1
 _WALL, _NOHANG = 0x40000000, 1
 _EVENT_STOP, _TRAP = 128, 5
 _STOP_S = 2.0
+_HOLD_S = 1.0
 _HAVE_RETURN = ("libc", "ld-", "libpthread", "[vdso]")
 
 MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
@@ -153,22 +154,31 @@ def stopped(tid: int) -> Iterator[TracedThread | None]:
 
 
 @contextmanager
-def held(pid: int, system_call: str) -> Iterator[bool]:
-    """Stop the main thread in a system call, which goes on when the block ends.
+def held(pid: int) -> Iterator[bool]:
+    """Stop the main thread where it waits, until the block ends.
+
+    Elsewhere it may have the interpreter's lock, and goes on.
 
     Args:
         pid: The process.
-        system_call: What `system_call` says of it.
 
     Yields:
-        Whether it does; ``False`` if it is not in that call any more. Then it goes on,
-        for it may have the interpreter's lock.
+        Whether it stands still; ``False`` if it does not come to wait soon.
     """
-    with stopped(pid) as thread:
-        if thread is not None and _waiting_in(pid) == system_call:
-            yield True
-            return
+    until = time.monotonic() + _HOLD_S
+    while time.monotonic() < until:
+        with stopped(pid) as thread:
+            if thread is not None and _is_waiting(pid):
+                yield True
+                return
+        time.sleep(0.001)
     yield False
+
+
+def _is_waiting(pid: int) -> bool:
+    """Whether the main thread, which is stopped, is in a call in which threads wait."""
+    number, *rest = _waiting_in(pid).split()
+    return bool(rest) and int(number) in machine().waiting
 
 
 def call(

@@ -174,14 +174,18 @@ def test_a_sleep_in_c_is_not_cut_short_by_a_kill(resumed: int) -> None:
         assert time.monotonic() - began > 1.5
 
 
-def test_a_thread_that_is_not_in_the_call_any_more_goes_on() -> None:
-    """It may have the interpreter's lock, for which the writer would wait."""
-    with (
-        started("-c", SLEEPING) as program,
-        held(program.pid, "a call that has ended") as is_held,
-    ):
-        assert not is_held
-        assert status_of(program.pid, "TracerPid") == ["0"]
+BUSY = "import sys; print('ready', flush=True)\nwhile True: pass"
+
+
+@pytest.mark.parametrize(("text", "waits"), [(SLEEPING, True), (BUSY, False)])
+def test_only_a_thread_that_waits_is_held(text: str, waits: bool) -> None:
+    """Another one may have the interpreter's lock, for which the writer would wait."""
+    with started("-c", text) as program:
+        time.sleep(0.1)
+        with held(program.pid) as is_held:
+            assert is_held is waits
+            traced = status_of(program.pid, "TracerPid") != ["0"]
+            assert traced is waits
 
 
 HURRIED = """
