@@ -26,7 +26,7 @@ from ingest.capture.injection import (
     is_there,
     kill,
     process_within,
-    waiting_in,
+    waits,
 )
 from ingest.capture.jvm_attach import acting_as, effective_id
 from ingest.capture.memory_left import Room, room_of
@@ -315,7 +315,7 @@ class _Run:
                     waiting = self._start(until)
                     begun = time.monotonic()
                     # It stands still while a thread of it writes, and goes on to wait.
-                    is_held = bool(
+                    is_held = (
                         self._mode == "stop"
                         and waiting
                         and stack.enter_context(held(self._target.pid))
@@ -345,17 +345,17 @@ class _Run:
             self._injection.withdraw()
         return told, pause_s
 
-    def _start(self, until: float) -> str:
+    def _start(self, until: float) -> bool:
         """Have a thread of the program begin.
 
         Returns:
-            The call in which the main thread waits; empty if it computes.
+            Whether the main thread waits; it computes otherwise.
         """
         injection, pid = self._injection, self._target.pid
         is_pending = False
         until = min(until, time.monotonic() + _START_S)
         while time.monotonic() < until:
-            waiting = waiting_in(pid)
+            waiting = waits(pid)
             is_asked = True
             if waiting:
                 is_asked = injection.start(self._mode)

@@ -163,7 +163,7 @@ class Injection:
 
     def trim(self) -> None:
         """Have the allocator give back the text's memory, if the main thread waits."""
-        if _TRIM in self.known and waiting_in(self.pid):
+        if _TRIM in self.known and waits(self.pid):
             self._call(_TRIM_START)
 
     @property
@@ -450,23 +450,20 @@ def _is_lock(data: bytes, at: int) -> bool:
     )
 
 
-def waiting_in(pid: int) -> str:
-    """The call in which the main thread waits for something from outside.
-
-    Empty unless it does so twice in a row.
-    """
+def waits(pid: int) -> bool:
+    """Whether the main thread waits for something from outside, twice in a row."""
     seen = []
     for _ in range(2):
         now = system_call(pid)
         number, *arguments = now.split() or ["-1"]
         here = machine()
         if int(number) not in here.waiting:
-            return ""
+            return False
         if int(number) in here.futex and _is_of_library(pid, int(arguments[0], 16)):
-            return ""
+            return False
         seen.append(now)
         time.sleep(_ROUND_S)
-    return now if seen[0] == seen[1] else ""
+    return seen[0] == seen[1]
 
 
 def _is_of_library(pid: int, address: int) -> bool:

@@ -35,8 +35,8 @@ _LIST_BYTES = 4 << 20
 _MOST_TEXT = 200
 _CHUNK = "HeapProfiler.addHeapSnapshotChunk"
 _PROGRESS = "HeapProfiler.reportHeapSnapshotProgress"
-_GONE = ("Inspector.detached", "Inspector.targetCrashed", "Target.detachedFromTarget")
-_ATTACHED = "Target.attachedToTarget"
+_GONE = ("Inspector.detached", "Inspector.targetCrashed")
+_ATTACHED, _DETACHED = "Target.attachedToTarget", "Target.detachedFromTarget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +203,10 @@ class InspectorSession:
 
     def _is_gone(self, message: dict[str, Any]) -> bool:
         """Whether an event says that the target has ended, not another worker."""
-        told = message.get("params")
-        of = message.get("sessionId")
-        if message.get("method") == _GONE[-1] and isinstance(told, dict):
-            of = told.get("sessionId")
-        return message.get("method") in _GONE and of == self._session
+        method, of = message.get("method"), message
+        if method == _DETACHED:  # told in the session of the page
+            of = message["params"] if isinstance(message.get("params"), dict) else {}
+        return method in (*_GONE, _DETACHED) and of.get("sessionId") == self._session
 
     def snapshot(self, *, numbers: bool = False) -> Iterator[bytes]:
         """Parts of a snapshot of the target's heap, none of them empty.

@@ -177,8 +177,8 @@ def held(pid: int) -> Iterator[bool]:
 
 def _is_waiting(pid: int) -> bool:
     """Whether the main thread, which is stopped, is in a call in which threads wait."""
-    number, *rest = _waiting_in(pid).split()
-    return bool(rest) and int(number) in machine().waiting
+    number, *_ = system_call(pid).split() or ["-1"]
+    return int(number) in machine().waiting
 
 
 def call(
@@ -284,9 +284,5 @@ def system_call(pid: int) -> str:
 
     Empty if it runs, or waits in none.
     """
-    found = _waiting_in(pid)
+    found = Path(PROC / f"{pid}/task/{pid}/syscall").read_text().strip()
     return "" if found.startswith(("running", "-1")) else found
-
-
-def _waiting_in(pid: int) -> str:
-    return Path(PROC / f"{pid}/task/{pid}/syscall").read_text().strip()

@@ -318,8 +318,8 @@ def growths(
     leaks = np.zeros(len(grows), np.bool_)
     leaks[[row for row, trend in trends.items() if trend.kind is Kind.LEAK]] = True
     leaks &= has_more
-    chosen = _blamed(dumps[-1], rules, tree, leaks & ~busy)
-    keys = _keys(dumps[-1], rules, tree, chosen)
+    chosen = _blamed(dumps[-1], classes, tree, leaks & ~busy)
+    keys = _keys(dumps[-1], classes, tree, chosen)
     chosen[list(keys)] = False
     others = has_more & ~leaks & ~tree.is_above(has_more) & ~tree.is_below(leaks)
     others &= ~busy
@@ -429,18 +429,20 @@ def _notes_on_others(
     return found
 
 
-def _blamed(dump: ComparedDump, rules: Rules, tree: PathTree, leaks: Flags) -> Flags:
+def _blamed(
+    dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree, leaks: Flags
+) -> Flags:
     """The topmost leaking paths, or the program's types to which they only lead.
 
     Args:
         dump: The last dump.
-        rules: They say which types are the program's own.
+        classes: uint8 (G,). The `TypeClass` of the last type of each path.
         tree: The paths.
         leaks: Bool (G,). Paths that grew like a leak.
     """
     chosen = leaks & ~tree.is_explained(leaks)
     runtime = named(dump.runtime)
-    leads = runtime.type_classes(tree.name, rules.own) != TypeClass.PROGRAM
+    leads = classes != TypeClass.PROGRAM
     for pattern in filter(None, map(runtime.patterns.get, ("closure", "delegate"))):
         matches = map(re.compile(pattern).search, tree.name)
         leads |= np.fromiter(map(bool, matches), np.bool_, len(leads))
@@ -481,7 +483,7 @@ def _first_of_program(
 
 
 def _keys(
-    dump: ComparedDump, rules: Rules, tree: PathTree, chosen: Flags
+    dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree, chosen: Flags
 ) -> dict[int, int]:
     """The runtime's values, such as keys, that grew beside the program's objects.
 
@@ -489,28 +491,26 @@ def _keys(
         Rows of such paths, mapped to the path of the program's objects in the same
         container, if it grew at least as much.
     """
-    runtime = named(dump.runtime)
-    types = runtime.type_classes(tree.name, rules.own)
-    tables = frozenset(runtime.entries_fields.values())
+    tables = frozenset(named(dump.runtime).entries_fields.values())
     size = tree.explained_bytes
     count = tree.object_count[:, -1] - tree.object_count[:, 0]
     beside: dict[int, list[int]] = {}
     for row in np.flatnonzero(chosen).tolist():
         above = int(tree.parent[row])
-        if types[row] != TypeClass.PROGRAM and tree.name[above] in tables:
+        if classes[row] != TypeClass.PROGRAM and tree.name[above] in tables:
             above = int(tree.parent[above])
         beside.setdefault(above, []).append(row)
     found: dict[int, int] = {}
     for parent, rows in beside.items():
-        own = [row for row in rows if types[row] == TypeClass.PROGRAM]
+        own = [row for row in rows if classes[row] == TypeClass.PROGRAM]
         if own and tree.has_objects[parent]:
             most = max(own, key=lambda row: (count[row], -row))
             found |= {
                 row: most
                 for row in rows
-                if types[row] in (TypeClass.LIBRARY, TypeClass.CONTAINER)
+                if classes[row] in (TypeClass.LIBRARY, TypeClass.CONTAINER)
                 and count[row] <= _ABOUT * count[most]
-                and (types[row] == TypeClass.LIBRARY or size[row] <= size[most])
+                and (classes[row] == TypeClass.LIBRARY or size[row] <= size[most])
             }
     return found
 

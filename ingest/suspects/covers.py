@@ -90,6 +90,8 @@ class Covers:
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._table_objects = places.table_objects
         self._of_program = statics_of_program(graph)
+        variables = graph.root_object[self._of_program]
+        self._variables = frozenset(variables.tolist())
 
     # -- what refers to objects
 
@@ -181,7 +183,7 @@ class Covers:
             if above == ROOT:
                 break
             at = above
-        return bool(self._of_program[self._graph.root_object == at].any())
+        return at in self._variables
 
     def _says_little(self, edge: Edge) -> int:
         """How little a place says as the holder: a root without a name least."""

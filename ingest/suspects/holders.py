@@ -356,8 +356,8 @@ class Paths:
                 or (not field and kind in runtime.collections)
                 or is_inside_collection(normalised_type(kind))
             ):
-                above = holder.between[at - 1] if at else -1
-                key = self._key(holder.between[at], below, above, field)
+                further = holder.between[at - 1] if at else -1
+                key = self._key(above, below, further, field)
                 found.append(words + (f" {key}" if key else ""))
         return " in ".join(found[::-1])
 
@@ -404,11 +404,10 @@ class Paths:
                 rows = np.flatnonzero(graph.type_index == kind)
                 room = graph.shallow_bytes[rows] // entry_bytes[name]
                 found += zip(room.tolist(), rows.tolist(), strict=True)
-        found = sorted(one for one in found if one[0] >= count)
-        for most, row in found[:1]:
-            words = self._variable(row)
-            return f"{words} has room for about {most:,}"
-        return ""
+        best = min((one for one in found if one[0] >= count), default=None)
+        if best is None:
+            return ""
+        return f"{self._variable(best[1])} has room for about {best[0]:,}"
 
     def _variable(self, index: int) -> str:
         """An object of a collection by what refers to it: ``Map sessions of Shop``."""

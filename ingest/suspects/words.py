@@ -38,8 +38,6 @@ _PATTERNS = {
 """What a type on the way from a holder to what it holds says of the pattern, whatever
 the runtime is. The first one counts that any type matches."""
 
-_QUEUE = list(_PATTERNS).index("queue")
-
 _PHRASES = {
     "timer": "through timers",
     "registrations": "as cancellation registrations",
@@ -164,7 +162,7 @@ class Words:
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
             if any(map(matches, asked)):
-                of_queue = _patterns(self.runtime)[_QUEUE][1]
+                of_queue = dict(_patterns(self.runtime))["queue"]
                 if pattern == "event handlers" and names and of_queue(names[0]):
                     return "queue"
                 if pattern in ("map", "list") and self._is_cache():

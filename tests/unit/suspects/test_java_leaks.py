@@ -36,6 +36,11 @@ class Program:
         declared = dict.fromkeys(fields, OBJECT)
         return self.dump.cls(name, self._class, above, declared, of_class)
 
+    def main(self, **statics: int) -> None:
+        """The program's main class, which is loaded."""
+        self.cls("app/Main", **statics)
+        self.dump.root(SYSTEM_CLASS, self.dump.classes["app/Main"])
+
     def _next(self) -> int:
         self._object += 0x20000
         return self._object
@@ -70,12 +75,10 @@ def with_archives(opened: int, of_loader: int) -> Program:
         shop.make("jdk/internal/loader/URLClassPath$JarLoader", jar=source)
         for source in sources[:of_loader]
     ]
-    shop.cls(
-        "app/Main",
+    shop.main(
         FILES=shop.map_of(sources),
         LOADERS=shop.array("[Ljdk/internal/loader/URLClassPath$JarLoader;", loaders),
     )
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
     return shop
 
 
@@ -116,8 +119,7 @@ def test_a_collection_that_cannot_grow_is_doubted(tmp_path: Path) -> None:
     shop.cls("app/City", "name")
     cities = [shop.make("app/City", name=shop.data(200)) for _ in range(400)]
     table = shop.array("[Ljava/lang/Object;", cities)
-    shop.cls("app/Main", CITIES=shop.make(fixed, table=table))
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(CITIES=shop.make(fixed, table=table))
     (found,) = shop.found(tmp_path).suspects
 
     assert found.pattern == "map"
@@ -156,8 +158,7 @@ def test_what_the_buckets_of_a_table_have_is_the_suspect(tmp_path: Path) -> None
             head = shop.make("lib/Timeout", next=head, data=shop.data(500))
         buckets.append(shop.make("lib/Bucket", head=head))
     wheel = shop.make("lib/Wheel", wheel=shop.array("[Llib/Bucket;", buckets))
-    shop.cls("app/Main", TIMER=wheel)
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(TIMER=wheel)
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("768 Timeout (")
@@ -189,8 +190,7 @@ def test_two_maps_of_one_factory_are_both_named(tmp_path: Path) -> None:
         disposables=shop.make("java/util/LinkedHashMap", table=table, head=first),
     )
     context = shop.make("lib/Context", factory=factory)
-    shop.cls("app/Main", ctx=context, other=shop.make("lib/Context", factory=factory))
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(ctx=context, other=shop.make("lib/Context", factory=factory))
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("300 Job (")
@@ -225,8 +225,7 @@ def test_the_bound_of_a_cache_is_read_in_it(
         segments.append(shop.make(f"{place}$Segment", table=table))
     array = shop.array(f"[L{place}$Segment;", segments)
     cache = shop.make(place, maxWeight=bound, segments=array)
-    shop.cls("app/Main", PROFILES=cache)
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(PROFILES=cache)
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("300 Profile (")
@@ -246,8 +245,7 @@ def test_a_chain_of_futures_is_cut_at_its_first_one(tmp_path: Path) -> None:
         step = shop.make("app/Step", data=shop.data(900))
         at = shop.make(future, stack=shop.make(f"{future}$UniRun", dep=at, fn=step))
     worker = shop.make("app/Worker", first=at, last=last)
-    shop.cls("app/Main", WORKER=worker)
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(WORKER=worker)
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("300 Step (")
@@ -265,8 +263,7 @@ def test_the_list_that_has_all_of_a_map_is_named(tmp_path: Path) -> None:
     array = shop.array("[Ljava/lang/Object;", panels)
     several = shop.make("java/util/ArrayList", elementData=array)
     bus = shop.make("app/Bus", subscribers=shop.map_of([several]))
-    shop.cls("app/Main", BUS=bus)
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(BUS=bus)
     (found,) = shop.found(tmp_path).suspects
 
     assert found.advice == (
@@ -287,8 +284,7 @@ def test_a_session_with_several_tables_of_them_is_named(tmp_path: Path) -> None:
     for name in tables:
         every = [shop.make(f"org/orm/{name}", entity=item) for item in items]
         held[name.lower()] = shop.make(f"org/orm/{name}s", all=shop.map_of(every))
-    shop.cls("app/Main", SESSION=shop.make("org/orm/Session", **held))
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(SESSION=shop.make("org/orm/Session", **held))
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("300 Item (")
@@ -336,8 +332,7 @@ def test_values_that_thread_locals_have_left_in_threads(tmp_path: Path) -> None:
         table = shop.make(locals_, table=shop.array(f"[L{entry};", [left]))
         shop.thread(number, 0, table)
     words = shop.array("[Ljava/lang/Object;", [shop.data(40) for _ in range(300)])
-    shop.cls("app/Main", WORDS=words)
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(WORDS=words)
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("40 byte[] (")
@@ -356,8 +351,7 @@ def test_a_linked_collection_that_also_holds_all_is_named(tmp_path: Path) -> Non
     for channel in channels:
         node = shop.make(f"{skip_list}$Node", next=node, val=channel)
     all_ = shop.make(skip_list, head=node)
-    shop.cls("app/Main", CHANNELS=shop.map_of(channels), ALL=all_)
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(CHANNELS=shop.map_of(channels), ALL=all_)
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("300 Channel (")
@@ -378,8 +372,7 @@ def test_the_key_of_the_large_list_of_a_map_is_named(tmp_path: Path) -> None:
     key = shop.make("java/lang/String", value=text)
     node = shop.make(_NODE, key=key, value=several)
     by_name = shop.make(_MAP, table=shop.array("[Ljava/util/HashMap$Node;", [node]))
-    shop.cls("app/Main", BY_NAME=by_name)
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main(BY_NAME=by_name)
     (found,) = shop.found(tmp_path).suspects
 
     assert "remove entries of ArrayList ['acme'] at static field" in found.advice
@@ -400,8 +393,7 @@ def test_what_classes_have_by_class_value_is_no_garbage(tmp_path: Path) -> None:
     entry = shop.make("java/lang/ClassValue$Entry", value=list_)
     entries = shop.array("[Ljava/lang/ClassValue$Entry;", [entry])
     shop.make("java/lang/ClassValue$ClassValueMap", cacheArray=entries)
-    shop.cls("app/Main")
-    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Main"])
+    shop.main()
     findings = shop.found(tmp_path)
     (found,) = findings.suspects
 
