@@ -38,7 +38,7 @@ class Program:
 
     def main(self, **statics: int) -> None:
         """The program's main class, which is loaded."""
-        self.cls("app/Main", **statics)
+        self.cls("app/Main", above=_OBJECT, **statics)
         self.dump.root(SYSTEM_CLASS, self.dump.classes["app/Main"])
 
     def _next(self) -> int:
