@@ -18,8 +18,7 @@ from ingest.errors import IngestError, UnknownDump
 from ingest.heap.identity import Identity
 from ingest.heap.read_options import DEFAULTS, Fold, ReadOptions
 from ingest.progress import silent
-from ingest.readers import open_source, read, read_all
-from ingest.readers import stem as stem_of
+from ingest.readers import has_suffix, open_source, read, read_all
 from ingest.readers.source import STDIN
 
 if TYPE_CHECKING:
@@ -224,7 +223,7 @@ def is_file(what: str) -> bool:
     outer, mark, _ = what.partition(_MEMBER)
     if mark:
         return not Path(outer).is_dir()
-    return os.sep in what or stem_of(what) != what
+    return os.sep in what or has_suffix(what)
 
 
 def _once(

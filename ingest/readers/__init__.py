@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,9 @@ _ANY_SIZE = ReadOptions(any_expansion=True)
 
 SUFFIXES = frozenset(suffix for one in FORMATS for suffix in one.suffixes)
 """Suffixes of dumps, in lower case with the dot."""
+_STRIPPED = SUFFIXES | COMPRESSION_SUFFIXES | {".zip"}
+_NEAR = 0.8
+"""How similar to a suffix a misspelt one is, at least."""
 
 
 def capture_command(format_name: str) -> str:
@@ -118,11 +122,16 @@ def open_source(dump: str) -> Iterator[Source]:
         yield source
 
 
+def has_suffix(path: str) -> bool:
+    """Whether a name ends like a dump's file, be it misspelt."""
+    suffix = PurePath(path).suffix.lower()
+    return bool(get_close_matches(suffix, _STRIPPED, 1, _NEAR))
+
+
 def stem(path: str) -> str:
     """The name of a file without its folder and the suffixes of dumps."""
     name = PurePath(member_of(path) or path).name
-    known = SUFFIXES | COMPRESSION_SUFFIXES | {".zip"}
-    while (dot := name.rfind(".")) >= 0 and name[dot:].lower() in known:
+    while (dot := name.rfind(".")) >= 0 and name[dot:].lower() in _STRIPPED:
         name = name[:dot]
     return name
 

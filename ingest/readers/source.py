@@ -15,7 +15,9 @@ import sys
 import zipfile
 import zlib
 from collections import deque
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -63,6 +65,8 @@ _CHECKED_BYTES = 2 << 20
 _MOST_PENDING = 3
 """The most pieces that are read and wait to be hashed."""
 STDIN = "-"
+_MOST_FILES = 1000
+"""Files of a folder that are looked at for one whose name was misspelt."""
 
 _DAMAGED = (
     zlib.error,
@@ -455,6 +459,16 @@ class Source:
         return self._digest.hexdigest()
 
 
+def no_such_file(path: str) -> DumpError:
+    """The error that a file is missing, with the one beside it that may be meant."""
+    place, names = Path(path), list[str]()
+    with suppress(OSError):
+        names = [found.name for found in islice(place.parent.iterdir(), _MOST_FILES)]
+    near = get_close_matches(place.name, sorted(names), 1)
+    meant = f"; did you mean {place.with_name(near[0])}" if near else ""
+    return DumpError(f"no such file{meant}", path=path)
+
+
 @contextmanager
 def errors_of(path: str) -> Iterator[None]:
     """Says why a file cannot be opened, or its first bytes not be read.
@@ -465,7 +479,7 @@ def errors_of(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise DumpError("no such file", path=path) from error
+        raise no_such_file(path) from error
     except PermissionError as error:
         raise DumpError("may not be read; check its permissions", path=path) from error
     except OSError as error:

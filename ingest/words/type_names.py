@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from ingest.errors import NotFound
-from ingest.words.command_line import quoted
+from ingest.words.command_line import command, quoted
 from ingest.words.text import caption_of, printable
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def find_subject(text: str, which: str, names: Names, kind: str = "") -> Subject
         raise NotFound(f"{which} has no {what} {text!r}{others}")
     found = found or guess_type(text, counts)
     if found is None:
-        raise NotFound(f"{which} has no {what} {text!r}{hint(text, counts)}")
+        listing = command("info", "DUMP", "--top", "100")
+        meant = hint(text, counts) or f"; {listing} lists its types"
+        raise NotFound(f"{which} has no {what} {text!r}{meant}")
     return Subject("type", found.name, found.notice)
 
 

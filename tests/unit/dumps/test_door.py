@@ -170,6 +170,7 @@ def test_all_dumps_of_a_file_that_is_named_alone(tmp_path: Path) -> None:
     ("what", "is_one"),
     [
         ("-", True), ("missing.gclog", True), ("a/missing", True), ("monday", False),
+        ("missing.glog", True), ("shop-1.2", False), ("shop.old", False),
         ("all.zip::a", True), (".", False), ("x" * 5000, True),
     ],
 )  # fmt: skip
@@ -184,6 +185,9 @@ def test_what_is_meant_as_a_file(
 def test_what_there_is_not(tmp_path: Path) -> None:
     with pytest.raises(DumpError, match="no such file"):
         _ = Opener().open(str(tmp_path / "missing.gclog")).graph
+    (tmp_path / "example.gclog").touch()
+    with pytest.raises(DumpError, match=r"no such file; did you mean .*example\.gclog"):
+        _ = Opener().open(str(tmp_path / "exmple.glog")).graph
     with pytest.raises(UnknownDump, match="name the dump's file"):
         Opener().open("monday")
     with pytest.raises(DumpError, match=r"not an exported dump.*Name the file"):
