@@ -164,6 +164,13 @@ def _forget_unused() -> int:
     return sum(file.stat().st_size for file in _FOLDER.rglob("*") if file.is_file())
 
 
+def _let_others_read() -> None:
+    """Give the folder the modes that other files have; numba's are private."""
+    os.umask(mask := os.umask(0))
+    for path in (_FOLDER, *_FOLDER.rglob("*")):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
 _PARTS = {"readers": (_read_all, _answer_all, _order_all), "analysis": (_ask_all,)}
 """A process each: what one has compiled, the other one finds."""
 
@@ -193,7 +200,9 @@ def main() -> None:
         codes = [process.wait() for process in started]
     if any(codes):
         raise SystemExit("the kernels could not be compiled")
-    sys.stdout.write(f"  {_forget_unused() >> 10:,} KiB in {_FOLDER}\n")
+    kept_bytes = _forget_unused()
+    _let_others_read()
+    sys.stdout.write(f"  {kept_bytes >> 10:,} KiB in {_FOLDER}\n")
 
 
 if __name__ == "__main__":

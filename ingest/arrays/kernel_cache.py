@@ -255,7 +255,9 @@ class _BroughtCache(FunctionCache):  # type: ignore[misc]
             return None
         signature, processor, *rest = self._index_key(sig, target_context.codegen())
         of_any = (processor[0], "generic", "")
-        data = self._brought.load((signature, of_any, *rest))
+        data = None
+        with suppress(OSError):  # as where another user has installed the package
+            data = self._brought.load((signature, of_any, *rest))
         return None if data is None else self._impl.rebuild(target_context, data)
 
     def save_overload(self, sig: object, data: object) -> None:

@@ -179,7 +179,14 @@ def test_code_that_came_with_the_package_is_not_compiled_again(tmp_path: Path) -
     del toy.environment["NUMBA_BOUNDSCHECK"]
     (toy.package / "constants.py").write_text("OFFSET = 2\n")
     changed = toy.run("first")
+    (toy.package / "constants.py").write_text("OFFSET = 1\n")
+    for index in list(brought.rglob("*.nbi")):  # as where another user may not read it
+        index.rename(index.with_suffix(".kept"))
+        index.mkdir()
+    toy.environment["INGEST_HOME"] = str(tmp_path / "other")
+    unreadable = toy.run("first")
 
+    assert (unreadable[0], compiled(unreadable)) == ([60], ["first", "step"])
     assert (other_home[0], compiled(other_home)) == ([60, 4], ["second"])
     assert (checked[0], compiled(checked)) == ([60], ["first", "step"])
     assert (changed[0], compiled(changed)) == ([70], ["first", "step"])
