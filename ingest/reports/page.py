@@ -439,6 +439,8 @@ def timeline(collections: Answer) -> str:
 OBJECTS, TYPES = "retained-objects", "type-histogram"
 """Queries of the tables to whose rows links lead."""
 
+_PART = re.compile(r"(?<=[.$/+])(?=\w)")
+"""Between the parts of a name, where a line may break."""
 _ADDRESS = re.compile(r"(?<!\S)0x[0-9a-f]+\b")
 """An address after a space; other hexadecimal numbers are parts of names."""
 
@@ -475,7 +477,7 @@ class Links:
         place = self.rows.get((kind, name)) or self.sections.get(kind)
         if not place or not name:
             return text
-        shown = escape(short_of(text))
+        shown = _PART.sub("<wbr>", escape(short_of(text)))
         return Markup(
             f'<a class="ref" href="#{place}" data-{kind}="{escape(name)}">{shown}</a>'
         )
