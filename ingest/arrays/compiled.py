@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _LOCK = threading.RLock()
 _LISTENERS: list[Callable[[Compilation], None]] = []
+_AFTER_IMPORT: list[Callable[[], None]] = []
 
 
 @contextmanager
@@ -55,21 +56,35 @@ def _report(compilation: Compilation) -> None:
         listener(compilation)
 
 
+@contextmanager
+def frozen_imports() -> Iterator[None]:
+    """Within, no garbage is looked for among what the import of numba makes.
+
+    It makes 90,000 objects that live as long as the process: to look at them, now,
+    later and at the end, takes a sixth of the time of a short command. With them all
+    objects of the process are left out, so this is for commands, not for programs that
+    use the package.
+    """
+    _AFTER_IMPORT.append(gc.freeze)
+    try:
+        yield
+    finally:
+        _AFTER_IMPORT.remove(gc.freeze)
+
+
 @functools.cache
 def _kernel_cache() -> ModuleType:
-    """`ingest.arrays.kernel_cache`, and with it numba.
-
-    The import makes 90,000 objects that live as long as the process. Looking for
-    garbage among them, now, later and at the end, would take a sixth of the time of a
-    short command.
-    """
+    """`ingest.arrays.kernel_cache`, and with it numba."""
+    collects = gc.isenabled()
     gc.disable()
     try:
         with interrupts.held():
             from ingest.arrays import kernel_cache
     finally:
-        gc.freeze()
-        gc.enable()
+        for follow in _AFTER_IMPORT:
+            follow()
+        if collects:
+            gc.enable()
     return kernel_cache
 
 

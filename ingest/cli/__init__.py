@@ -7,14 +7,14 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ingest import __version__
 from ingest.arrays import spill
-from ingest.arrays.compiled import compilations_reported
+from ingest.arrays.compiled import compilations_reported, frozen_imports
 from ingest.cli import (
     ask,
     browse,
@@ -134,7 +134,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             setattr(sys, name, io.StringIO())
     try:
         try:
-            with compilations_reported(CompilationNotice()), spill.reported(notice):
+            with ExitStack() as stack:
+                stack.enter_context(compilations_reported(CompilationNotice()))
+                stack.enter_context(spill.reported(notice))
+                if arguments is None:  # else a program calls it, which goes on
+                    stack.enter_context(frozen_imports())
                 app(arguments)
         finally:
             sys.stdout.flush()

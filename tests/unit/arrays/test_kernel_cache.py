@@ -449,3 +449,25 @@ def test_whatever_python_calls_was_compiled_beforehand() -> None:
 
     missing = {(module, name) for module, name in kernels if name not in called}
     assert missing - compiled == set()
+
+
+OF_A_PROGRAM = """
+import gc, sys
+if sys.argv[1] == "off":
+    gc.disable()
+import numpy as np
+from ingest.analysis.types import rows_where
+from ingest.cli import main
+
+print(rows_where(np.array([False, True])), gc.isenabled(), gc.get_freeze_count())
+"""
+
+
+@pytest.mark.parametrize("collector", ["on", "off"])
+def test_a_programs_garbage_is_collected_as_it_wants(collector: str) -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", OF_A_PROGRAM, collector],
+        capture_output=True, check=True, text=True,
+    ).stdout  # fmt: skip
+
+    assert found == f"[1] {collector == 'on'} 0\n"
