@@ -3,8 +3,10 @@
 A *group* is a chain of types from the top of a tree. Two objects are in one group if
 they have the same type and their parents are in one group. An object of the same type
 as its parent is in the group of its parent, so a linked list of any length is one
-group. Only the groups with most bytes, their descendants included, are returned; for
-each the rest of its descendants is summed.
+group. In a chain that is longer than `TURNS_FROM`, in which types take turns, those of
+one type are one group from there on, however long the chain is. Only the groups with
+most bytes, their descendants included, are returned; for each the rest of its
+descendants is summed.
 
 Root paths begin with the kind of root and its role, where the dump records one: roots
 of one kind are told apart by the type that declares a static field, the name of the
@@ -121,6 +123,11 @@ def root_roles(graph: HeapGraph, chosen: Bools) -> RootRoles:
 MAX_DEPTH = 64
 """Types in a chain; deeper objects are in its last group."""
 
+TURNS_FROM = 24
+"""Below so many types in a chain none is there twice: an object whose type is there is
+in that group. So a chain of promises, iterators or closures ends in as many groups as
+it has types, and each of these has all that the chain has."""
+
 TREES = ("dominators", "root_paths")
 """Names of the merged trees of a heap."""
 
@@ -208,12 +215,19 @@ def _slot(table: GroupTable, parent: int, kind: int) -> int:
 @kernel
 def _find(table: GroupTable, used: int, parent: int, kind: int) -> int:
     """The group of type ``kind`` below ``parent``; row ``used`` if it is a new one."""
-    if table.type_index[parent] == kind or table.depth[parent] == MAX_DEPTH:
+    if table.type_index[parent] == kind:
+        return parent
+    above: int = table.parent[parent]
+    while above > 0 and table.depth[above] > TURNS_FROM:
+        if table.type_index[above] == kind:
+            return above
+        above = table.parent[above]
+    if table.depth[parent] == MAX_DEPTH:
         return parent
     slot = _slot(table, parent, kind)
-    found: int = table.slots[slot]
-    if found >= 0:
-        return found
+    there: int = table.slots[slot]
+    if there >= 0:
+        return there
     table.slots[slot] = used
     table.parent[used] = parent
     table.type_index[used] = kind

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 
 from ingest.analysis import merged as module
 from ingest.analysis.distances import ROOT, UNREACHABLE, holding_roots
-from ingest.analysis.merged import MAX_DEPTH, MergedTree, merged_tree, root_roles
+from ingest.analysis.merged import (
+    MAX_DEPTH,
+    TURNS_FROM,
+    MergedTree,
+    merged_tree,
+    root_roles,
+)
 from ingest.analysis.metrics import analyse
 from tests.unit.graphs import Held, graph_of, small_graphs
 
@@ -33,7 +39,9 @@ def chain_of(graph: HeapGraph, parent: Ints, i: int) -> Chain:
         i = int(parent[i])
     chain: list[int] = []
     for kind in reversed(kinds):
-        if [kind] != chain[-1:] and len(chain) < MAX_DEPTH:
+        if kind in chain[TURNS_FROM:]:
+            del chain[chain.index(kind, TURNS_FROM) + 1 :]
+        elif [kind] != chain[-1:] and len(chain) < MAX_DEPTH:
             chain.append(kind)
     return tuple(chain)
 
@@ -160,14 +168,23 @@ def test_a_list_of_any_length_is_one_group() -> None:
     assert tree.object_count.tolist() == [0, 1, 5000]
 
 
-def test_objects_below_the_maximum_depth_are_in_the_last_group() -> None:
-    graph = chain([i % 2 for i in range(200)])
+def test_types_that_take_turns_in_a_long_chain_are_one_group_each() -> None:
+    graph = chain([i % 3 for i in range(300)])
 
     tree = merged_tree(graph, analyse(graph).dominator)
 
-    assert len(tree.parent) == MAX_DEPTH + 1
-    assert tree.object_count[-1] == 200 - MAX_DEPTH + 1
-    assert tree.total_bytes[0] == 200
+    assert len(tree.parent) == TURNS_FROM + 3 + 1
+    assert (tree.object_count[1 : TURNS_FROM + 1] == 1).all()
+    assert tree.object_count[-3:].tolist() == [92, 92, 92]
+    assert tree.total_bytes[0] == 300
+
+
+def test_objects_below_the_maximum_depth_are_in_the_last_group() -> None:
+    graph = chain([100 + i for i in range(100)])
+
+    tree = merged_tree(graph, analyse(graph).dominator)
+
+    assert tree.object_count[-1] == 100 - MAX_DEPTH + 1
 
 
 @pytest.mark.parametrize("capacity", [1 << 3, 1 << 6])
