@@ -1252,7 +1252,8 @@ def _names_in(code, names):
 
 
 def _function_name(o):
-    module = _Function.__dict__["__globals__"].__get__(o).get("__name__")
+    # That of what it wraps, as the name beside it; it is in the globals of the wrapper.
+    module = _Function.__dict__["__module__"].__get__(o)
     name = _Function.__dict__["__qualname__"].__get__(o)
     return module + "." + name if _is_text(module) else name
 
