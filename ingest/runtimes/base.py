@@ -152,6 +152,8 @@ class Runtime:
             that a reader makes, and higher in later dumps.
         module_prefix: Prefix of types that stand for the variables of a script or
             module, whose name follows; empty if there is none.
+        scope_prefix: Prefix of types that stand for the variables of a function, whose
+            script follows; empty if there is none.
         mapped_prefix: Prefix of types by which the runtime maps its own files, which
             take no memory of the program; empty if there are none.
         module_type: Full name of the type of modules, whose variables are roots; empty
@@ -245,6 +247,7 @@ class Runtime:
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
     unique_hashes: bool = False
     module_prefix: str = ""
+    scope_prefix: str = ""
     module_type: str = ""
     mapped_prefix: str = ""
 

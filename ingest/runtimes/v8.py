@@ -26,6 +26,7 @@ V8 = Runtime(
     program="a program of V8",
     lasting_ids=_lasting,
     module_prefix="module ",
+    scope_prefix="scope in ",
     roots=("(synthetic)",),
     waiting={"Promise": ("reactions_or_result", "(system)")},
     metadata=(
@@ -53,7 +54,8 @@ V8 = Runtime(
         "(string)", "(concatenated string)", "(sliced string)", "(number)", "(bigint)",
         "(wasm object)", "RegExp", "Number", "String", "Boolean", "Symbol", "BigInt",
         "Date", "Error", "*Error", "ArrayBuffer", "SharedArrayBuffer", "DataView",
-        "*Array", "Buffer", "FastBuffer", "system / *", "Node / *", "node::*",
+        "*Array", "Buffer", "FastBuffer", "system / *", "Node / *",
+        "Detached Node / *", "node::*",
         "process", "console", "Console", "Math", "JSON", "Atomics", "Reflect", "Intl*",
         "WebAssembly*", "URL", "URLSearchParams", "Headers", "Request", "Response",
         "Socket", "Server", "IncomingMessage", "ServerResponse", "Agent", "TCP", "Pipe",

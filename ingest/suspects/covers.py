@@ -195,7 +195,8 @@ class Covers:
         Args:
             edge: The reference or root.
             kind: The type of the suspect, whose objects do not hold it.
-            tier: 0 for the program's own places, 1 for those of the runtime too.
+            tier: 0 for the program's own places, 1 for those of the runtime too, 2 for
+                the program's own and variables of its functions.
         """
         if edge.source == ROOT:
             return True
@@ -209,23 +210,35 @@ class Covers:
         if self._graph.field_name(edge.row) == OF_CLASS:
             return False  # which no program has
         if self._places.part(edge.source) is not None:
-            return tier > 0 or not self._weak[own]
+            return tier == 1 or not self._weak[own]
         if self._is_of_library(edge.below[0]):
             return False  # as the functions of the global object are
-        if tier == 0 and self._is_collection(edge):
+        if tier != 1 and self._is_collection(edge):
             return False  # of the program's own: what has it is named
-        if tier == 0 and self.has_no_class[own]:
+        if tier == 2 and self._is_local(edge):
+            return True
+        if tier != 1 and self.has_no_class[own]:
             return False
         if self._classes[own] == TypeClass.PROGRAM:
             return True
         prefix = self._runtime.module_prefix
         is_module = prefix and self._graph.type_names[own].startswith(prefix)
         return (
-            tier > 0
+            tier == 1
             and (self._classes[own] == TypeClass.LIBRARY or bool(is_module))
             and self.field(edge) is not None
             and not self._is_collection(edge)
         )
+
+    def _is_local(self, edge: Edge) -> bool:
+        """Whether it is a variable of a function of the program's, in its scope."""
+        name, prefix = self._graph.type_name(edge.source), self._runtime.scope_prefix
+        if not prefix or not name.startswith(prefix):
+            return False
+        if re.search(self._runtime.library_scripts, name):
+            return False
+        is_hidden = self._class_of(edge.below[0]) == TypeClass.METADATA
+        return not is_hidden and self.field(edge) not in (None, _OUTER_SCOPE)
 
     def _is_collection(self, edge: Edge) -> bool:
         """Whether a reference is one inside a collection, and to its entries."""
@@ -385,6 +398,8 @@ class Covers:
         name, runtime = self._graph.type_name(edge.source), self._runtime
         is_module = name.startswith(runtime.module_prefix)
         is_module &= re.search(runtime.library_scripts, name) is None
+        # Not the hidden class of the scope.
+        is_module &= self._class_of(edge.below[0]) != TypeClass.METADATA
         return is_module and self.field(edge) not in (None, _OUTER_SCOPE)
 
     def places_of(self, edges: Sequence[Edge]) -> tuple[list[str], list[str]]:

@@ -391,6 +391,11 @@ class Cuts(Covers):
         far, near = (self._cover(target, kind, tier, inside) for tier in (0, 1))
         if far and near and self._is_nearer(near, far):
             return near
+        if far and len(self._words_of(far)) > 1 and self._runtime.scope_prefix:
+            # What several places lead to may be one variable of a function.
+            local = self._cover(target, kind, 2, inside)
+            if local and len(self._words_of(local)) == 1 and self._is_local(local[0]):
+                return local
         found = [cover for cover in (far, near) if cover]
         found.sort(key=lambda cover: self._says_little(cover[0]))
         return found[0] if found else None

@@ -269,6 +269,10 @@ class Paths:
         """
         objects = (*holder.between, *link[1:-1], holder.member)
         value = self._last_function(objects)
+        prefix = named(self._graph.runtime).scope_prefix
+        if value is None and prefix and (holder.type_name or "").startswith(prefix):
+            at = holder.path.index(holder.index)
+            value = self._last_function(holder.path[max(at - 1, 0) : at])
         return None if value is None else _shortened(printable(value), _MAX_FUNCTION)
 
     def calls(self, holder: Holder) -> str | None:

@@ -19,7 +19,8 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
-from ingest.runtimes import TypeClass, TypeColumns, named
+from ingest.runtimes import TypeClass, named
+from ingest.suspects.classes import classes_of
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import marked, some_of
 from ingest.suspects.ownership import Ownership, owned, ownership
@@ -57,7 +58,7 @@ SHORT_RUN = 20
 RUN_SHARE = 0.1
 """Share of a list's or tree's objects of the program that have its own type."""
 
-_MUCH_MORE, _MANY_MORE, _FEWEST_PARTS = 3, 2, 4
+_MUCH_MORE, _FEWEST_PARTS = 3, 4
 
 _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
 
@@ -179,55 +180,6 @@ def _sum_heads(
             sums[group[at]] += retained_bytes[rows[at]]
 
 
-def _of_library_scripts(graph: HeapGraph, classes: NDArray[np.uint8]) -> list[int]:
-    """The types whose constructors are all in scripts of the runtime's library."""
-    runtime = named(graph.runtime)
-    prototype = runtime.prototype_type or None
-    if graph.values is None or prototype not in graph.type_names:
-        return []
-    rows = rows_where(graph.type_index == graph.type_names.index(prototype))
-    wanted = np.flatnonzero(classes == TypeClass.PROGRAM).tolist()
-    kinds = {graph.type_names[kind]: kind for kind in wanted}
-    found: dict[int, list[bool]] = defaultdict(list)
-    for row, name in zip(rows.tolist(), graph.values.pick(rows), strict=True):
-        if name not in kinds:
-            continue
-        begin, end = graph.ref_start[row : row + 2].tolist()
-        of = [at for at in range(begin, end) if graph.field_name(at) == "constructor"]
-        places = graph.values.pick(graph.ref_target[of])
-        found[kinds[name]] += [
-            re.search(runtime.library_scripts, place or "") is not None
-            for place in places
-        ]
-    return [kind for kind, are in found.items() if are and all(are)]
-
-
-def _classes(
-    graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
-) -> NDArray[np.uint8]:
-    """uint8 (T,): the `TypeClass` of each type, as its name and its objects tell it."""
-    runtime = named(graph.runtime)
-    classes = runtime.type_classes(graph.type_names, own)
-    count = dict(zip(graph.type_names, metrics.instance_count.tolist(), strict=True))
-    for name, loaders in runtime.of_loaders.items():
-        if 0 < count.get(name, 0) <= _MANY_MORE * (1 + count.get(loaders, 0)):
-            classes[graph.type_names.index(name)] = TypeClass.METADATA
-    if not own:
-        classes[_of_library_scripts(graph, classes)] = TypeClass.LIBRARY
-    if runtime.delegate_types is not None:
-        types = TypeColumns(
-            graph.type_names,
-            classes,
-            metrics.instance_count,
-            metrics.type_shallow_bytes,
-            metrics.pair_source,
-            metrics.pair_target,
-            metrics.pair_count,
-        )
-        classes[runtime.delegate_types(types)] = TypeClass.CONTAINER
-    return classes
-
-
 class PileSearch:
     """The search for piles in one heap.
 
@@ -246,7 +198,7 @@ class PileSearch:
         self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
     ) -> None:
         self.graph, self.metrics = graph, metrics
-        self.classes = _classes(graph, metrics, own)
+        self.classes = classes_of(graph, metrics, own)
         # Seldom is there no container of the runtime's values, which needs both. Of
         # the second only owners and entries are used.
         self.paths = Paths(graph, metrics, self.classes)

@@ -175,7 +175,10 @@ class Words:
         return "object"
 
     def _is_cache(self) -> bool:
-        names = (self.holder.type_name or "", self.holder.reference or "")
+        # The name of a script or its path tells nothing of its variables.
+        owner, prefix = self.holder.type_name or "", named(self.runtime).module_prefix
+        of_script = bool(prefix) and owner.startswith((prefix, "scope in "))
+        names = ("" if of_script else owner, self.holder.reference or "")
         return any(re.search("cache|memo(?!r)", name, re.IGNORECASE) for name in names)
 
     @property

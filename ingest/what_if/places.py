@@ -307,6 +307,9 @@ class ReferencePlaces:
         caption = self._graph.captions.of(name)
         if field is None or field.startswith("["):
             return caption  # the place of one says nothing about the others
+        prefix = self._runtime.scope_prefix
+        if prefix and name.startswith(prefix):
+            return f"variable {field} of a function in {caption.removeprefix(prefix)}"
         return f"{caption}.{field}"
 
     def roots_named(self, text: str) -> Bools | None:
@@ -353,9 +356,15 @@ class ReferencePlaces:
             ]
             if declaring and found[2] in graph.field_names:
                 return Named(np.array(sorted(declaring), np.int32), found[2])
-        prefix = self._runtime.module_prefix
+        runtime, prefix, wanted = self._runtime, self._runtime.module_prefix, ""
         if prefix and (found := re.fullmatch(r"module-level (.+?)( of .+)?", text)):
             wanted = prefix + (found[2] or "").removeprefix(" of ")
+        elif runtime.scope_prefix and (
+            found := re.fullmatch(r"variable (.+?) of a function in (.+)", text)
+        ):
+            prefix = runtime.scope_prefix
+            wanted = prefix + found[2]
+        if wanted and found is not None:
             kinds = [
                 row
                 for row, name in enumerate(graph.type_names)

@@ -447,3 +447,113 @@ def test_all_of_what_has_the_objects_are_counted(tmp_path: Path) -> None:
 
     assert suspect.sentence.startswith(f"{_MANY} Order (")
     assert f" with {_MANY} Error are held in a list by Shop.failed" in suspect.sentence
+
+
+def scope_of(heap: V8Heap, function: int, outer: int) -> int:
+    """The scope of a function, in another one or in that of all scripts."""
+    scope = heap.node("object", "system / Context", 40)
+    heap.edge(scope, "internal", "previous", outer)
+    heap.edge(function, "internal", "context", scope)
+    return scope
+
+
+def test_a_variable_of_a_function_is_named_where_several_places_lead_to_it(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    native = heap.node("object", "system / NativeContext", 40)
+    module = scope_of(heap, closure(heap, "start", "/srv/shop.js"), native)
+    add = closure(heap, "add", "/srv/shop.js")
+    scope = scope_of(heap, add, module)
+    heap.edge(scope, "context", "recent", holding(heap, "Array", orders(heap)))
+    for name in ("Shop", "Exports"):
+        owner = heap.node("object", name, 40, [("property", "add", add)])
+        heap.edge(1, "property", name, owner)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.cut == "variable recent of a function in srv/shop.js -> Array"
+    assert suspect.advice.endswith("that holds one of them is add shop.js:10:5.")
+    assert suspect.retained_bytes == 200 * _MANY + 16
+
+
+def test_the_hidden_class_of_a_scope_is_no_variable(tmp_path: Path) -> None:
+    heap = program()
+    native = heap.node("object", "system / NativeContext", 40)
+    start = closure(heap, "start", "/srv/shop.js")
+    heap.edge(1, "property", "start", start)
+    shape = heap.node("object shape", "system / Map", 40, [("internal", "context", 1)])
+    heap.edge(scope_of(heap, start, native), "internal", "map", shape)
+    waiting = heap.node("object", "Promise", 40)
+    heap.edge(waiting, "internal", "result", holding(heap, "Array", orders(heap)))
+    heap.edge(1, "property", "first", waiting)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.endswith("held in a list by global.first.")
+
+
+def test_the_name_of_a_script_makes_no_cache_of_its_variables(tmp_path: Path) -> None:
+    heap = program()
+    native = heap.node("object", "system / NativeContext", 40)
+    start = closure(heap, "start", "/srv/cache.js")
+    heap.edge(1, "property", "start", start)
+    held = holding(heap, "Array", orders(heap))
+    heap.edge(scope_of(heap, start, native), "context", "pool", held)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert " in a list by module-level pool of " in suspect.sentence
+
+
+def class_of(heap: V8Heap, name: str, script: str) -> None:
+    constructor = closure(heap, name, script)
+    prototype = heap.node("object", name, 32)
+    heap.edge(constructor, "property", "prototype", prototype)
+    heap.edge(prototype, "property", "constructor", constructor)
+    heap.edge(1, "property", f"{name} of {script}", constructor)
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_class_of_the_program_may_have_the_name_of_one_of_the_runtime(
+    tmp_path: Path, *, is_own: bool
+) -> None:
+    heap = program()
+    script = "/srv/shop.js" if is_own else "node:internal/deps/undici"
+    class_of(heap, "Request", script)
+    class_of(heap, "Order", "/srv/shop.js")
+    requests = [
+        heap.node("object", "Request", 900, [("property", "order", order)])
+        for order in orders(heap)
+    ]
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "open", holding(heap, "Array", requests))
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith(f"{_MANY} {'Request' if is_own else 'Order'} (")
+
+
+def test_a_class_of_node_is_none_of_the_program_where_another_one_is_built_in(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    class_of(heap, "Zlib", "node:zlib")
+    native = heap.node("closure", "Zlib", 64)
+    prototype = heap.node("object", "Zlib", 32, [("property", "constructor", native)])
+    heap.edge(native, "property", "prototype", prototype)
+    heap.edge(1, "property", "native", native)
+    handles = [heap.node("object", "Zlib", 4000) for _ in range(_MANY)]
+    streams = [
+        heap.node("object", "Upload", 40, [("property", "_handle", handle)])
+        for handle in handles
+    ]
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "open", holding(heap, "Array", streams))
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith(f"{_MANY} Upload (")
+    assert " with " not in suspect.sentence

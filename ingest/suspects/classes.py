@@ -1,0 +1,85 @@
+"""Which types are the program's own, as their names and their objects tell it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.analysis.types import rows_where
+from ingest.runtimes import TypeClass, TypeColumns, named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.heap.graph import HeapGraph
+
+_MANY_MORE = 2
+
+
+def _set_by_scripts(graph: HeapGraph, classes: NDArray[np.uint8]) -> None:
+    """Class types by the scripts of their constructors, which names do not tell.
+
+    A class of a library's script is no class of the program, nor is one of that name
+    that is built in. A program may have a class with the name of one of the runtime's,
+    such as ``Request``.
+    """
+    runtime = named(graph.runtime)
+    prototype = runtime.prototype_type or None
+    if graph.values is None or prototype not in graph.type_names:
+        return
+    rows = rows_where(graph.type_index == graph.type_names.index(prototype))
+    asked = (TypeClass.PROGRAM, TypeClass.LIBRARY)
+    wanted = np.flatnonzero(np.isin(classes, asked)).tolist()
+    kinds = {graph.type_names[kind]: kind for kind in wanted}
+    found: dict[int, list[str]] = defaultdict(list)
+    for row, name in zip(rows.tolist(), graph.values.pick(rows), strict=True):
+        if name not in kinds:
+            continue
+        begin, end = graph.ref_start[row : row + 2].tolist()
+        of = [at for at in range(begin, end) if graph.field_name(at) == "constructor"]
+        places = graph.values.pick(graph.ref_target[of])
+        found[kinds[name]] += [place or "" for place in places]
+    for kind, texts in found.items():
+        in_library = re.compile(runtime.library_scripts or "(?!)").search
+        of_library = list(filter(in_library, texts))
+        others = set(texts) - set(of_library)
+        unplaced = runtime.library_functions or "(?!)"
+        is_placed = any(not re.search(unplaced, place) for place in others)
+        if is_placed:
+            is_exact = graph.type_names[kind] in runtime.library
+            if classes[kind] == TypeClass.LIBRARY and is_exact:
+                classes[kind] = TypeClass.PROGRAM
+        elif of_library:
+            classes[kind] = TypeClass.LIBRARY
+
+
+def classes_of(
+    graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
+) -> NDArray[np.uint8]:
+    """uint8 (T,): the `TypeClass` of each type, as its name and its objects tell it."""
+    runtime = named(graph.runtime)
+    classes = runtime.type_classes(graph.type_names, own)
+    count = dict(zip(graph.type_names, metrics.instance_count.tolist(), strict=True))
+    for name, loaders in runtime.of_loaders.items():
+        if 0 < count.get(name, 0) <= _MANY_MORE * (1 + count.get(loaders, 0)):
+            classes[graph.type_names.index(name)] = TypeClass.METADATA
+    if not own:
+        _set_by_scripts(graph, classes)
+    if runtime.delegate_types is not None:
+        types = TypeColumns(
+            graph.type_names,
+            classes,
+            metrics.instance_count,
+            metrics.type_shallow_bytes,
+            metrics.pair_source,
+            metrics.pair_target,
+            metrics.pair_count,
+        )
+        classes[runtime.delegate_types(types)] = TypeClass.CONTAINER
+    return classes
