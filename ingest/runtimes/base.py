@@ -73,7 +73,11 @@ class Platform(NamedTuple):
     type_prefix: str
 
 
-_BOUNDED = ("*LruCache", "*LRUCache", "*LruMap", "*LRUMap", "*BoundedCache")
+_BOUNDED = tuple(
+    f"*{name}{arguments}"
+    for name in ("LruCache", "LRUCache", "LruMap", "LRUMap", "BoundedCache")
+    for arguments in ("", "`*", "<*>")
+)
 """Names that programs of any runtime give to caches with a bound."""
 
 
@@ -106,6 +110,10 @@ class Runtime:
             its static fields; empty if it has no such arrays.
         patterns: Regular expressions of types that show how objects are held, by
             pattern; further ones are in `ingest.suspects.words`.
+        spoken: Regular expressions of names that are long by what a compiler or the
+            runtime has made of them, and what a sentence has in place of each.
+        own_bytes: The runtime begins with so many bytes of values in its own fields,
+            at most: they are no suspects.
         numbers: Regular expressions of parts of a type's name that differ between
             builds and runs, and their replacements. All are applied, in order.
         inside: Regular expressions of normalised names: entries, nodes and tables
@@ -208,6 +216,8 @@ class Runtime:
     statics_table: str = ""
     patterns: Mapping[str, str] = field(default_factory=dict)
     numbers: tuple[tuple[str, str], ...] = ()
+    spoken: tuple[tuple[str, str], ...] = ()
+    own_bytes: int = 0
     inside: tuple[str, ...] = ()
     platforms: tuple[Platform, ...] = ()
     missing: str = ""

@@ -93,7 +93,8 @@ DOTNET = Runtime(
         "Slot[[]*", "Segment[[]*", "VolatileNode[[]*", "SyncHashtable", "bucket",
         "CallbackNode", "CallbackPartition", "Registrations",
         "Linked*CancellationTokenSource", "ContingentProperties", "LinkedSlot[[]*",
-        "LinkedSlotVolatile[[]*", "TaskNode", "DelayPromise", "WhenAllPromise*",
+        "LinkedSlotVolatile[[]*", "TaskNode", "DelayPromise*", "WhenAllPromise*",
+        "*AsyncLocalValueMap",
     ),
     library=(
         "System.*", "Microsoft.*", "Internal.*", "Interop*", "MS.*", "Mono.*",
@@ -105,7 +106,7 @@ DOTNET = Runtime(
     fixed=("System.Collections.Frozen.*",),
     bounded=(
         "Microsoft.Extensions.Caching.Memory.MemoryCache",
-        "System.Runtime.Caching.MemoryCache",
+        "System.Runtime.Caching.MemoryCache", "System.Buffers.*ArrayPool*",
     ),
     limited_keys=("System.RuntimeType", "System.Globalization.CultureInfo",
         "System.Reflection.Runtime*Info"),
@@ -117,6 +118,11 @@ DOTNET = Runtime(
         "closure": r"DisplayClass",
         "delegate": r"(?:EventHandler|Delegate|Callback)(?:`\d+|[<[].*)*$",
     },
+    # The box of an async method: AsyncStateMachineBox`1[Result,Shop+<PayAsync>d__3].
+    spoken=((r"^.*AsyncStateMachineBox(?:`1)?[\[<](?:.*,)?([^,]*?)\+?"
+        r"<(\w+)>\w*[\]>]$", r"AsyncStateMachineBox of \1.\2"),),
+    # The paths of its assemblies, in AppContext.
+    own_bytes=1 << 16,
     numbers=(
         # PerfView's remarks on arrays and on objects that native code refers to.
         (r" \((?:No)?Ptrs,ElemSize=\d+\)", ""),

@@ -71,6 +71,7 @@ def classes_of(
             classes[graph.type_names.index(name)] = TypeClass.METADATA
     if not own:
         _set_by_scripts(graph, classes)
+    _mark_values(graph, metrics, classes)
     if runtime.delegate_types is not None:
         types = TypeColumns(
             graph.type_names,
@@ -83,3 +84,18 @@ def classes_of(
         )
         classes[runtime.delegate_types(types)] = TypeClass.CONTAINER
     return classes
+
+
+def _mark_values(
+    graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
+) -> None:
+    """Mark arrays without a reference as values: those of structures, as of numbers.
+
+    A table of entries that are structures leads to no object that could be named in
+    its place.
+    """
+    refers = np.zeros(len(classes), np.bool_)
+    refers[metrics.pair_source] = True
+    is_array = np.array([name.endswith("[]") for name in graph.type_names], np.bool_)
+    is_array &= classes == TypeClass.CONTAINER
+    classes[is_array & ~refers] = TypeClass.LIBRARY

@@ -442,8 +442,8 @@ class Cuts(Covers):
             return False
         return self._class_of(edge.source) != TypeClass.PROGRAM
 
-    def of_waiting(self, kind: int, members: NDArray[np.int32]) -> Verified | None:
-        """The cut of objects that wait for the finalizer.
+    def of_dominator(self, kind: int, members: NDArray[np.int32]) -> Verified | None:
+        """The cut of objects that wait for the finalizer, or that the runtime shares.
 
         Args:
             kind: Their type.
@@ -455,10 +455,10 @@ class Cuts(Covers):
             return None
         edge = Edge(source, self._reference(source, member), (member,))
         size = int(self._metrics.retained_bytes[members].sum())
-        for text in (
-            self._target(edge),
-            f"{self.holder(edge)} -> {self._target(edge)}",
-        ):
+        texts = [self._target(edge), f"{self.holder(edge)} -> {self._target(edge)}"]
+        if self.is_of_table(edge):
+            texts.reverse()
+        for text in texts:
             found = self._tried(text, [edge])
             if (
                 found is not None

@@ -124,6 +124,11 @@ def evidence(
         )
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
+    if holder.is_shared:
+        signs.append(
+            "The table has the literals of the code, and what is interned, for as long "
+            "as the process runs."
+        )
     if pattern in _PATTERNS:
         signs.append(_PATTERNS[pattern])
     if bounded := _bounded(graph, holder) or _fixed(graph, holder):

@@ -213,6 +213,7 @@ class _Search:
         least = max(SUSPECT_SHARE * search.base, LEAST_SHARE * metrics.reachable_bytes)
         chosen = self._chosen(told, least)
         chosen += self._groups(least, _MAX_LOOKED_AT, MAX_SUSPECTS - len(chosen))
+        chosen = self._outer(chosen)
         chosen.sort(key=lambda one: (not one.evidence.is_done, -one.score))
         least = SMALLER_SHARE * metrics.reachable_bytes
         smaller = self._groups(least, _MAX_LOOKED_AT, _MAX_SMALLER, only_own=True)
@@ -281,6 +282,24 @@ class _Search:
         if tables and is_told:
             found = [one for one in found if one.words.type_name not in tables]
         return found
+
+    def _outer(self, chosen: list[_Told]) -> list[_Told]:
+        """The suspects without those of which a larger one frees most as well."""
+        many, sizes = len(self._graph.object_id), self._graph.shallow_bytes
+
+        def is_inside(one: _Told, other: _Told) -> bool:
+            both, size = one.lost & other.lost, one.held.pile.retained_bytes
+            if other.held.pile.retained_bytes <= size or not both.any():
+                return False
+            rows = np.unpackbits(both, count=many).view(np.bool_)
+            return 2 * int(sizes[rows].sum()) > size
+
+        return [
+            one
+            for one in chosen
+            if one.evidence.is_done
+            or not any(is_inside(one, other) for other in chosen)
+        ]
 
     def _joined(self, told: list[_Told]) -> list[_Told]:
         """The same, with one for all that places of one role hold, as many threads."""
@@ -395,9 +414,19 @@ class _Search:
             return False
         return bool(search.classes[self._graph.type_index[index]] == TypeClass.LIBRARY)
 
+    def _is_of_start(self, held: Held) -> bool:
+        """Whether these are values that the runtime begins with, in its own fields."""
+        own_bytes, classes = named(self._graph.runtime).own_bytes, self._search.classes
+        if held.cut.freed_bytes >= own_bytes:
+            return False
+        on_path = self._graph.type_index[list(held.holder.path)]
+        return not (classes[on_path] == TypeClass.PROGRAM).any()
+
     def _told(self, held: Held | None) -> _Told | None:
         """A pile in words, and what speaks for and against a leak."""
         if held is None:
+            return None
+        if self._is_of_start(held):
             return None
         graph, metrics = self._graph, self._metrics
         pile, holder, cut, is_group = held
@@ -427,7 +456,7 @@ class _Search:
             meanwhile=meanwhile,
             is_group=is_group,
             companions=self._companions(held),
-            waits_for=finalizer(graph) if pile.waits else None,
+            waits_for=finalizer(graph) if pile.waits or holder.waits else None,
             has_many=holder.index >= 0 and paths.cuts.of_many(cut.edges),
             is_sparse=bool(slots),
             inner=paths.inner(holder, cut.freed_bytes),

@@ -106,6 +106,18 @@ class Holder:
     root_owner: str | None
     is_statics_table: bool
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether they are right in such an array, as literals and interned texts."""
+        is_unnamed = self.reference is None and not self.between
+        return self.is_statics_table and is_unnamed
+
+    @property
+    def waits(self) -> bool:
+        """Whether the objects wait for the finalizer themselves."""
+        is_queue = self.root_kind == RootKind.FINALIZER_QUEUE.label
+        return is_queue and self.path == (self.member,)
+
 
 def shortest_path(metrics: HeapMetrics, index: int) -> tuple[int, ...]:
     """Objects from one that a root refers to to ``index``; empty if unreachable."""

@@ -62,7 +62,7 @@ _MUCH_MORE, _FEWEST_PARTS = 3, 4
 
 _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
 
-_LEAST_ROWS = 100
+_LEAST_ROWS, _MANY_SHARED = 100, 1000
 
 _MAX_SEARCHES = 200
 
@@ -224,8 +224,9 @@ class PileSearch:
         cuts, members = self.paths.cuts, pile.members
         if self._are_functions_of_library(members):
             return None
-        if pile.waits:
-            cut = cuts.of_waiting(pile.type_index, members)
+        is_shared = pile.entry in self.paths.places.table_objects
+        if pile.waits or is_shared:
+            cut = cuts.of_dominator(pile.type_index, members)
         else:
             own = self.graph.type_index[pile.owner] if pile.owner >= 0 else -1
             cut = cuts.of(
@@ -241,7 +242,8 @@ class PileSearch:
             return None
         is_group = found is not None
         holder = self.paths.of(cut.edges[0], cuts.member_below(cut.edges[0], members))
-        if holder.is_statics_table and len(holder.path) == 1:
+        is_of_table = holder.is_statics_table and len(holder.path) == 1
+        if is_of_table and not is_shared:
             return None
         is_unclear = holder.words == UNNAMED_ROOT
         is_unclear &= self.paths.cuts.has_no_class[pile.type_index]
@@ -332,6 +334,7 @@ class PileSearch:
         """Piles of at least `PILE_SHARE`, none within another one."""
         yield from self._piles_of(self.program, TypeClass.PROGRAM, [ROOT])
         yield from self._values_of_handles()
+        yield from self._values_of_tables()
         yield from self._waiting()
 
     def _values_of_handles(self) -> Iterator[Pile]:
@@ -344,6 +347,18 @@ class PileSearch:
         chosen = (kinds >= 0) & (self.metrics.dominator[rows] == ROOT)
         chosen &= self.classes[kinds] == TypeClass.LIBRARY
         yield from self._one_by_one(rows[chosen])
+
+    def _values_of_tables(self) -> Iterator[Pile]:
+        """Values in the runtime's tables of static fields, as texts that it shares."""
+        kinds, dominator = self.graph.type_index, self.metrics.dominator
+        tables = np.array(sorted(self.paths.places.table_objects), np.int32)
+        if len(tables):
+            rows = np.flatnonzero(np.isin(dominator, tables)).astype(np.int32)
+            rows = rows[kinds[rows] >= 0]
+            rows = rows[self.classes[kinds[rows]] == TypeClass.LIBRARY]
+            for pile in self._one_by_one(rows):
+                if pile.object_count >= _MANY_SHARED:
+                    yield pile._replace(entry=int(dominator[pile.members[0]]))
 
     def _waiting(self) -> Iterator[Pile]:
         """Objects that wait for the finalizer."""

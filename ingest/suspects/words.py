@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from ingest.suspects.holders import Holder
     from ingest.words.text import Captions
 
+_NO_COLLECTIONS = ("timer", "registrations", "event handlers", "handles")
+_ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
+"""The type arguments in the name of a type."""
+_TASK = re.compile(r"\.Tasks\.")
+
 MAX_SENTENCE = 300
 _MAX_NAME = 60
 
@@ -162,9 +167,12 @@ class Words:
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
             if any(map(matches, asked)):
-                of_queue = dict(_patterns(self.runtime))["queue"]
-                if pattern == "event handlers" and names and of_queue(names[0]):
-                    return "queue"
+                is_delegate = bool(matches(holder.type_name or ""))
+                if pattern == "event handlers" and names and not is_delegate:
+                    if (kept := self._kept_in(names[0])) is not None:
+                        return kept
+                    if _TASK.search(names[0]):
+                        continue  # what runs once it is done is no event's
                 if pattern in ("map", "list") and self._is_cache():
                     return "cache"
                 return pattern
@@ -173,6 +181,17 @@ class Words:
         if holder.index < 0 and holder.root_kind in ("handle", "jni_global"):
             return "handles"
         return "object"
+
+    def _kept_in(self, name: str) -> str | None:
+        """The pattern of a collection, in which delegates are kept as entries."""
+        collection = _ARGUMENTS.sub("", name)
+        for pattern, matches in _patterns(self.runtime):
+            if matches(collection):
+                is_kept = pattern in _COLLECTIONS and pattern not in _NO_COLLECTIONS
+                if is_kept and pattern in ("map", "list") and self._is_cache():
+                    return "cache"
+                return pattern if is_kept else None
+        return None
 
     def _is_cache(self) -> bool:
         # The name of a script or its path tells nothing of its variables.
@@ -190,7 +209,10 @@ class Words:
     @property
     def _holder(self) -> str:
         """The holder and its field in words."""
+        if self.holder.is_shared:
+            return "the runtime's table of interned values"
         words = self.holder.role if self.is_group else self.holder.words
+        words = self._spoken(words)
         return _end_of(words.replace(f".{EPHEMERON}", "'s entry in a weak map"))
 
     @property
@@ -257,9 +279,16 @@ class Words:
         """
         what = "it" if self.object_count == 1 else "them"
         if self.waits_for is not None:
+            subject = "It is" if self.object_count == 1 else "They are"
             return (
-                "They are freed once the finalizer has ended with them: see what it "
-                f"does, or do without it. `what-if --cut '{self.cut}'` counts them."
+                f"{subject} freed once the finalizer has ended with {what}: see what "
+                f"it does, or do without it. `what-if --cut '{self.cut}'` counts "
+                f"{what}."
+            )
+        if self.holder.is_shared:
+            return (
+                f"To free {what}, do not intern {what}. `what-if --cut '{self.cut}'` "
+                f"counts {what}."
             )
         if self._is_unrecorded:
             return (
@@ -290,8 +319,14 @@ class Words:
             how += f"; {which} calls {self.calls}"
         return f"To free {what}, {how}."
 
+    def _spoken(self, name: str) -> str:
+        """A name without what a compiler or the runtime has made of it."""
+        for pattern, words in named(self.runtime).spoken:
+            name = re.sub(pattern, words, name)
+        return name
+
     def _short(self, type_name: str) -> str:
-        name = self.captions.of(type_name)
+        name = self._spoken(self.captions.of(type_name))
         return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
 
 

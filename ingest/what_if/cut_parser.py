@@ -28,7 +28,7 @@ from ingest.arrays.spans import rows_in
 from ingest.errors import NotFound
 from ingest.heap.graph import OF_LOADER, RootKind
 from ingest.what_if.freed import Cut
-from ingest.what_if.places import ReferencePlaces
+from ingest.what_if.places import UNNAMED_STATIC, ReferencePlaces
 from ingest.words.type_names import KnownTypes, guess_type, hint
 
 if TYPE_CHECKING:
@@ -204,12 +204,16 @@ class CutParser:
             nothing = np.zeros(len(graph.object_id), np.bool_)
             return _Step(nothing, np.asarray(roots))
         if " " in text:
-            if first and (roots := self.places.roots_named(text)) is not None:
-                return _Step(np.zeros(len(graph.object_id), np.bool_), roots)
-            if (held := self.places.objects_named(text)) is not None:
+            roots_named = self.places.roots_named(text) if first else None
+            held = None
+            if roots_named is None or text == UNNAMED_STATIC:
+                held = self.places.objects_named(text)
+            if roots_named is not None or held is not None:
                 objects = np.zeros(len(graph.object_id), np.bool_)
-                objects[held.objects] = True
-                return _Step(objects, no_roots, held.field)
+                if held is not None:
+                    objects[held.objects] = True
+                roots = no_roots if roots_named is None else roots_named
+                return _Step(objects, roots, None if held is None else held.field)
         types, field = self._type(_STATIC.sub("", text, count=1))
         objects = self._instances(types)
         if field is not None:

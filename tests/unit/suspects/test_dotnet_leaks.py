@@ -1,0 +1,208 @@
+"""First sentences for shapes of .NET programs that public reports tell of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.suspects.find import find_suspects
+from tests.dumps.gcdump import GcDump
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.suspects.find import Findings
+
+_LIST = "System.Collections.Generic.List"
+
+
+class Program:
+    """A .NET program that is written as dotnet-gcdump would."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, int] = {}
+        self._objects: list[tuple[str, int, list[int]]] = []
+        self._roots: dict[str, list[int]] = {}
+
+    def make(self, name: str, size: int, *to: int) -> int:
+        """Add an object that refers to others; returns its number."""
+        self._objects.append((name, size, list(to)))
+        return len(self._objects) - 1
+
+    def root(self, name: str, *to: int) -> None:
+        """Add roots below a pseudo node."""
+        self._roots.setdefault(name, []).extend(to)
+
+    def list_of(self, name: str, items: list[int]) -> int:
+        array = self.make(f"{name}[]", 24 + 8 * len(items), *items)
+        return self.make(f"{_LIST}<{name}>", 32, array)
+
+    def things(self, name: str, count: int, size: int = 500) -> list[int]:
+        return [
+            self.make(name, 32, self.make("System.Byte[]", size)) for _ in range(count)
+        ]
+
+    def found(self, folder: Path) -> Findings:
+        dump = GcDump(tool="dotnet-gcdump")
+
+        def kind(name: str) -> int:
+            if name not in self._types:
+                self._types[name] = dump.type(name, -1, "App.dll")
+            return self._types[name]
+
+        at = 0x10000
+        for name, size, to in self._objects:
+            dump.node(kind(name), at, to, size)
+            at += size + 7 & ~7
+        first = len(self._objects) + 1
+        dump.root = dump.node(
+            kind("[.NET Roots]"), 0, range(first, first + len(self._roots)), 0
+        )
+        for name, to in self._roots.items():
+            dump.node(kind(name), 0, to, 0)
+        path = folder / "app.gcdump"
+        path.write_bytes(dump.file())
+        with open_source(str(path)) as source:
+            graph = read(source, ReadOptions(), silent)
+        return find_suspects(graph, analyse(graph))
+
+
+def test_a_list_of_delegates_is_no_event(tmp_path: Path) -> None:
+    shop = Program()
+    jobs = [
+        shop.make("System.Action", 64, job)
+        for job in shop.things("App.Jobs+<>c__DisplayClass0_0", 300)
+    ]
+    shop.root("[static var App.Jobs.Queue]", shop.list_of("System.Action", jobs))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert "are held in a list by static field Jobs.Queue." in found.sentence
+    assert "remove entries at static field Jobs.Queue" in found.advice
+
+
+def test_handlers_of_an_event_are_still_such(tmp_path: Path) -> None:
+    shop = Program()
+    handlers = [
+        shop.make("System.EventHandler", 64, page)
+        for page in shop.things("App.Page", 300)
+    ]
+    every = shop.make("System.Object[]", 2424, *handlers)
+    shop.root(
+        "[static var App.Bus.Raised]", shop.make("System.EventHandler", 64, every)
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Page (")
+    assert "are held as event handlers by static field Bus.Raised." in found.sentence
+
+
+def test_what_waits_for_the_finalizer_is_held_by_nobody(tmp_path: Path) -> None:
+    shop = Program()
+    shop.root("[finalizer Handles]", *shop.things("App.Connection", 300))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Connection (")
+    assert found.sentence.endswith("wait for the finalizer thread.")
+    assert "once the finalizer has ended with them" in found.advice
+
+
+def test_a_table_of_structures_is_named(tmp_path: Path) -> None:
+    """Its entries are no objects."""
+    shop = Program()
+    ticks = "System.Int64,App.Tick"
+    entries = shop.make(
+        f"System.Collections.Generic.Dictionary+Entry<{ticks}>[]", 90000
+    )
+    buckets = shop.make("System.Int32[]", 9000)
+    name = f"System.Collections.Generic.Dictionary<{ticks}>"
+    table = shop.make(name, 80, entries, buckets)
+    shop.root("[static var App.Book.Ticks]", table)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("One Dictionary+Entry<Int64,Tick>[] (")
+    assert "in a map by static field Book.Ticks." in found.sentence
+    assert found.cut.startswith("static field Book.Ticks -> Dictionary")
+
+
+def test_the_paths_of_the_runtimes_own_assemblies_are_no_suspect(
+    tmp_path: Path,
+) -> None:
+    shop = Program()
+    paths = [shop.make("System.String", 3000) for _ in range(12)]
+    table = shop.make(
+        "System.Collections.Generic.Dictionary<System.String>", 80, *paths
+    )
+    shop.root("[static var System.AppContext.s_dataStore]", table)
+
+    assert shop.found(tmp_path).suspects == ()
+
+
+def test_interned_texts_are_a_suspect(tmp_path: Path) -> None:
+    """The runtime has them in the arrays that also have its static fields."""
+    shop = Program()
+    tables = [
+        shop.make(
+            "System.Object[]",
+            8024,
+            *[shop.make("System.String", 60) for _ in range(1000)],
+        )
+        for _ in range(2)
+    ]
+    shop.root("[Pinned handles]", *tables)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("2,000 String (")
+    assert "by the runtime's table of interned values." in found.sentence
+    assert found.cut == "a static field that the dump does not name -> String"
+
+
+def test_a_part_of_a_larger_suspect_is_none_of_its_own(tmp_path: Path) -> None:
+    shop = Program()
+    rows = shop.things("System.Data.DataRow", 900, 240)
+    pages = [
+        shop.make("App.Page", 1600, shop.make("App.Mark", 900), *rows[at::40])
+        for at in range(40)
+    ]
+    index = shop.make("App.Index", 40, shop.make("App.Page[]", 344, *pages))
+    table = shop.make(
+        "System.Data.DataTable",
+        400,
+        index,
+        shop.make("System.Data.DataRow[]", 7224, *rows),
+    )
+    shop.root("[static var App.Shop.Orders]", table)
+    suspects = shop.found(tmp_path).suspects
+
+    assert [found.sentence.split(" (")[0] for found in suspects] == ["900 DataRow"]
+
+
+def test_the_box_of_an_async_method_is_named_by_the_method(tmp_path: Path) -> None:
+    shop = Program()
+    """A trace does not name the outer type of a nested one."""
+    result = "System.Threading.Tasks.VoidTaskResult"
+    box = f"AsyncStateMachineBox<{result},App.Orders+<HandleAsync>d__7>"
+    boxes = [shop.make(box, 144, one) for one in shop.things("System.Object", 300)]
+    tasks = [
+        shop.make("System.Threading.Tasks.Task<System.Boolean>", 72, one)
+        for one in boxes
+    ]
+    name = "System.Threading.Tasks.Task<System.Boolean>"
+    shop.root("[static var App.Bus.Waiting]", shop.list_of(name, tasks))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 AsyncStateMachineBox of Orders.HandleAsync (")
+
+
+@pytest.mark.parametrize("cache", ["App.LruCache<System.String,App.Image>", "LruCache"])
+def test_a_generic_cache_with_a_bound_in_its_name(cache: str, tmp_path: Path) -> None:
+    shop = Program()
+    items = shop.list_of("App.Image", shop.things("App.Image", 300))
+    shop.root("[static var App.Shop.Images]", shop.make(cache, 40, items))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert "has the name of a cache with a bound" in found.doubts[0]
