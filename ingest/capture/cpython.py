@@ -58,6 +58,7 @@ _BEGIN_S = 10.0
 """A copy that has not begun by then is ended."""
 _MOST_COPIES = 3
 _MOST_TOLD = 4096
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _LEAST_ROOM = 1 << 20
 _ADVICE = (
     "have the program import heaproots_dump and call dump(PATH) or "
@@ -236,7 +237,7 @@ def _bootstrap(asked: dict[str, object], until: float) -> bytes:
     looks at would be found a second time.
     """
     is_copy = asked["mode"] == "fork"
-    script = f"{asked['folder']}/dump.py"
+    script, failed = (f"{asked['folder']}/{name}" for name in ("dump.py", "failed"))
     lines = [
         "import _signal, gc, posix, time",
         "is_on = gc.isenabled()",
@@ -272,7 +273,12 @@ def _bootstrap(asked: dict[str, object], until: float) -> bytes:
         "  space['_BEFORE'] = before",
         "  del before",
         "  exec(compile(text, '<heaproots>', 'exec'), space)",
-        "except BaseException: pass",
+        "except BaseException as error:",
+        " try:",
+        f"  file = posix.open({failed!r}, {_NEW_FILE}, 0o600)",
+        "  why = type(error).__name__ + ': ' + str(error)",
+        "  posix.write(file, why.encode('utf-8', 'replace'))",
+        " except BaseException: pass",
         "finally:",
         " posix._exit(0)" if is_copy else " if is_on: gc.enable()",
     ]
@@ -376,6 +382,7 @@ class _Run:
         times = 1 if self._mode == "fork" else _MOST_COPIES  # one that has to do
         until = min(whole, time.monotonic() + times * _BEGIN_S)
         while not self._folder.has("started"):
+            self._check_failed()
             if self._mode == "fork":
                 copy: int | None = 1
                 with suppress(OSError):
@@ -403,6 +410,11 @@ class _Run:
                 return process_within(self._target.pid, copy)
         return None
 
+    def _check_failed(self) -> None:
+        """Raise what the program or its copy tells of why it cannot write."""
+        if failed := self._folder.text("failed", _MOST_TOLD):
+            raise CaptureError(f"{self._shown}: {printable(failed)[:200]}")
+
     def _wait(self, until: float, timeout_s: float, progress: Progress) -> int:
         """Wait for the whole dump; return the number of interpreters, as told.
 
@@ -413,8 +425,7 @@ class _Run:
         size, changed = 0, time.monotonic()
         copy = self._copy() if self._mode == "fork" else None
         while not folder.has("heap.hrpy"):
-            if failed := folder.text("failed", _MOST_TOLD):
-                raise CaptureError(f"{self._shown}: {printable(failed)[:200]}")
+            self._check_failed()
             now = folder.size("heap.hrpy.part") or size
             if now != size:
                 size, changed = now, time.monotonic()

@@ -19,8 +19,6 @@ memory enough.
 The format, ``.hrpy``, is described in ``ingest/readers/README.md``.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import time
@@ -426,9 +424,10 @@ def _free_bytes():
     return free
 
 
-def _resident_bytes():
+def _pages_bytes(field):
+    """Bytes of memory: 0 for all that has addresses, 1 for what is resident."""
     try:
-        pages = int(_text_of("/proc/self/statm").split()[1])
+        pages = int(_text_of("/proc/self/statm").split()[field])
         return pages * posix.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return None
@@ -492,7 +491,7 @@ def _mode(mode):
         return "stop"
     if sys.platform != "linux":  # elsewhere a copied process may not even write
         return "stop"
-    free, needed = _free_bytes(), _resident_bytes()
+    free, needed = _free_bytes(), _pages_bytes(1)
     if free is None or needed is None or free < needed + (64 << 20):
         return "stop"
     return "fork"
@@ -1378,7 +1377,7 @@ class _Writer:
         self.out, self.values, self.is_copy = out, values, is_copy
         self.kinds, self._by_type = [], {}
         self._names, self._all_names, self._new_names = {}, [], []
-        self._told_types = 0
+        self._told_types, self._most_bytes = 0, _pages_bytes(0) or 1 << 47
         self._site_of, self._sites, self._new_sites = _traced(), {}, []
         # A byte for each place where an object may begin, in parts of 16 KiB.
         self._pages, self._is_all_new = {}, is_frozen
@@ -1589,6 +1588,18 @@ class _Writer:
             self._told_types = len(self.kinds)
             self.out.record(b"TYPE", [_json(rows).encode("ascii")])
 
+    def _sizes(self, kind, part):
+        """Bytes of each object; without items where there is not so much memory."""
+        try:
+            found = array("Q", map(kind.sizeof, part))
+        except Exception:  # a half-made object
+            found = array("Q", map(_size_or_none, repeat(kind), part))
+        # Nuitka's frames tell a pointer.
+        most = self._most_bytes
+        if id(kind.type) not in _WRITERS and max(found, default=0) > most:
+            return array("Q", [kind.basic if many > most else many for many in found])
+        return found
+
     def chunk(
         self, kind, part, counts, references=_NONE, *, flags=0, lengths=None, values=()
     ):  # fmt: skip
@@ -1598,10 +1609,7 @@ class _Writer:
         sizes = [_longs([kind.basic])]
         if kind.sizeof is not None:
             flags |= _SIZES
-            try:
-                sizes = [_longs(map(kind.sizeof, part))]
-            except Exception:  # a half-made object
-                sizes = [_longs(map(_size_or_none, repeat(kind), part))]
+            sizes = [_bytes_of(self._sizes(kind, part))]
         if lengths is not None:
             flags |= _LENGTHS
         if references.typed:

@@ -78,6 +78,14 @@ def uncollected():
     gc.disable()
     sleeping()
 
+def bundled():  # as PyInstaller leaves out what a program does not use
+    sys.modules["__future__"] = None
+    sleeping()
+
+def bare():
+    sys.modules["array"] = None
+    sleeping()
+
 def waiting():
     done = threading.Event()
     done.wait()
@@ -244,6 +252,22 @@ def test_a_program_without_collector_is_told_as_such(tmp_path: Path) -> None:
         assert_right(program)
 
     assert any("collector off" in note for note in dump_of(taken.path).notes)
+
+
+@pytest.mark.parametrize("mode", ["fork", "stop"])
+def test_a_program_without_all_of_pythons_library(mode: str, tmp_path: Path) -> None:
+    """It is captured if it has what is needed; else what is missing is told at once."""
+    with running("bundled", tmp_path) as program:
+        taken = capture(str(program.pid), tmp_path / "a.hrpy", mode=mode)
+        assert_right(program)
+    with (
+        running("bare", tmp_path) as program,
+        pytest.raises(CaptureError, match=r"ModuleNotFoundError: .*array"),
+    ):
+        capture(str(program.pid), tmp_path / "b.hrpy", mode=mode)
+
+    assert len(Truth(dump_of(taken.path)).of_type("__main__.Session")) == 2000
+    assert not (tmp_path / "b.hrpy").exists()
 
 
 _TAKING = """

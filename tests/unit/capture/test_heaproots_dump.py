@@ -458,6 +458,35 @@ heaproots_dump.dump({path!r}, {mode!r})
 """
 
 
+ODD_SIZES = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+import heaproots_dump
+
+class Frame:
+    __slots__ = ("first", "second")
+
+frames = [Frame() for _ in range(3)]
+frames[0].first = "where a size is expected"
+items = ctypes.c_ssize_t.from_address(id(Frame) + 40)  # tp_itemsize
+items.value = 1
+assert sys.getsizeof(frames[0]) > 1 << 40
+heaproots_dump.dump(sys.argv[2], mode="stop")
+items.value = 0
+"""
+
+
+def test_an_object_is_not_larger_than_all_memory(tmp_path: Path) -> None:
+    """As frames of Nuitka say, where a pointer stands in place of their length."""
+    run(sys.executable, "-c", ODD_SIZES, WRITER, tmp_path / "odd.hrpy")
+
+    truth = Truth(dump_of(tmp_path / "odd.hrpy"))
+
+    sizes = truth.graph.shallow_bytes[truth.of_type("__main__.Frame")]
+    assert len(sizes) == 3
+    assert sizes.max() < 100
+
+
 @pytest.mark.parametrize("mode", ["stop", "fork"])
 @pytest.mark.parametrize("python", PYTHONS)
 def test_objects_whose_dict_was_asked_for_hold_what_they_have(
