@@ -170,6 +170,8 @@ class Runtime:
             its input.
         ended: Words for objects whose type shows that they are no longer used, by a
             prefix of its full name: ``detached from all documents``.
+        ended_words: Values by which components that the system has ended say so: they
+            are suspects, however little they retain.
         records: Full names of types of objects without a class, which programs also use
             as maps: their fields are its keys.
         function_type: Full name of the type of functions whose value is their name and
@@ -226,6 +228,7 @@ class Runtime:
     extended_map: str = ""
     limited_keys: tuple[str, ...] = ()
     ended: Mapping[str, str] = field(default_factory=dict)
+    ended_words: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     function_type: str = ""
     library_functions: str = r"(?!)"

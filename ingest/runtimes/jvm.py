@@ -11,6 +11,7 @@ JVM = Runtime(
     enums=("java.lang.Enum",),
     weak="soft, weak or phantom references",
     has_finalizer_queue=True,
+    ended_words=("destroyed", "cleared"),
     metadata=(
         "java.lang.Class", "java.lang.ClassLoader", "*ClassLoader",
         "*ClassLoaders$*", "java.lang.Module", "java.lang.module.*",
@@ -49,6 +50,7 @@ JVM = Runtime(
         "kotlin.*Lazy*", "kotlin.jvm.internal.Ref$*", "kotlinx.coroutines.*",
         "scala.collection.*", "scala.Some", "scala.Tuple*",
         "android.util.*Array*", "android.util.*Map*", "androidx.collection.*",
+        "android*.arch.core.internal.*", "android.os.Message*",
         "com.google.common.collect.*", "it.unimi.dsi.fastutil.*",
         "com.google.common.cache.LocalCache*", "com.github.benmanes.caffeine.cache.*",
     ),
@@ -66,6 +68,7 @@ JVM = Runtime(
     extended_map="java.util.LinkedHashMap",
     patterns={
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
+        "queue": r"^android\.os\.Message$",
         "map": r"Map(N|\d|\$|$)|ImmutableCollections\$Set",
     },
     limited_keys=("java.lang.Class", "java.util.Locale", "java.lang.reflect.Method",

@@ -18,6 +18,7 @@ import numpy as np
 from ingest.heap.graph import RefKind, RootKind
 from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects.joints import some_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +113,8 @@ def evidence(
         signs.append(
             "The values of the weak map refer to their own keys, so no entry ever goes."
         )
+    if stale := _stale_entries(graph, metrics, members):
+        doubts.append(stale)
     if kept := _by_exceptions(graph, holder):
         signs.append(kept)
     if busy := _workers(graph, holder):
@@ -156,10 +159,7 @@ def _ended(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:
     """The word by which most of the objects say that their work is done; a sentence."""
     if graph.values is None or not len(graph.values.object_index):
         return "", ""
-    sample = members
-    if len(members) > _SAMPLE:
-        sample = members[np.linspace(0, len(members) - 1, _SAMPLE).astype(int)]
-    values = graph.values
+    sample, values = some_of(members, _SAMPLE), graph.values
     at = np.searchsorted(values.object_index, sample)
     at = np.minimum(at, len(values.object_index) - 1)
     is_name = values.object_index[at] == sample
@@ -323,6 +323,34 @@ def _are_keys_held(
         if at != entry:
             return False
     return True
+
+
+def _stale_entries(
+    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
+) -> str:
+    """A sentence if most objects are in entries of weak maps that have no key left."""
+    entry_type = named(graph.runtime).weak_entry
+    if not entry_type or entry_type not in graph.type_names:
+        return ""
+    sample = some_of(members, _SAMPLE)
+    entries = metrics.path_parent[sample]
+    entries = entries[entries >= 0]
+    kind = graph.type_names.index(entry_type)
+    entries = entries[graph.type_index[entries] == kind]
+    kinds = graph.ref_kind
+    has_key = [
+        kinds is not None
+        and bool((kinds[slice(*graph.ref_start[at : at + 2])] == RefKind.WEAK).any())
+        for at in entries.tolist()
+    ]
+    count = has_key.count(False)
+    if 2 * count < len(sample):
+        return ""
+    share = count / len(sample)
+    return (
+        f"The keys of {share:.0%} of them are gone: the weak map drops such entries "
+        "when it is used again."
+    )
 
 
 def _by_exceptions(graph: HeapGraph, holder: Holder) -> str:

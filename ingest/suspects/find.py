@@ -261,7 +261,11 @@ class _Search:
 
         by_cut: dict[str, _Told] = {}
         told = self._joined(told)
-        for one in sorted(told, key=lambda one: (is_of_library(one), -one.score)):
+
+        def worth(one: _Told) -> tuple[bool, bool, float]:
+            return is_of_library(one), not one.evidence.is_done, -one.score
+
+        for one in sorted(told, key=worth):
             by_cut.setdefault(one.words.cut, one)
         found: list[_Told] = []
         # Objects whose own state says that they are done are suspect, however large.

@@ -264,12 +264,16 @@ class Paths:
 
     def link_words(self, link: Sequence[int]) -> str:
         """The fields of a link, as ``method -> context -> before``; empty for none."""
-        fields = [self.field(above, below) for above, below in pairwise(link)]
-        if not any(fields):
+        steps = [(self.field(above, below), below) for above, below in pairwise(link)]
+        # Which place of an array it is tells nothing of the others.
+        steps = [
+            (field, below) for field, below in steps if field is None or field[0] != "["
+        ] or steps
+        if not any(field for field, _ in steps):
             return ""
         named_fields = [
             field or self._graph.captions.of(self._graph.type_name(below))
-            for field, below in zip(fields, link[1:], strict=True)
+            for field, below in steps
         ]
         return " -> ".join(map(printable, named_fields))
 

@@ -19,6 +19,7 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
+from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.classes import classes_of
 from ingest.suspects.holders import Holder, Paths
@@ -62,7 +63,7 @@ _MUCH_MORE, _FEWEST_PARTS = 3, 4
 
 _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
 
-_LEAST_ROWS, _MANY_SHARED = 100, 1000
+_LEAST_ROWS, _MANY_SHARED, _LEAST_ENDED = 100, 1000, 0.01
 
 _MAX_SEARCHES = 200
 
@@ -178,6 +179,12 @@ def _sum_heads(
         fetch(retained_bytes, rows[min(at + 2 * AHEAD, last)])
         if group[at] >= 0 and not is_inner[at]:
             sums[group[at]] += retained_bytes[rows[at]]
+
+
+def _outermost(metrics: HeapMetrics, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Those of some objects that no other one dominates."""
+    above, mark = metrics.dominator[rows], marked(metrics, [rows])
+    return np.asarray(rows[(above < 0) | (mark[np.maximum(above, 0)] != 1)])
 
 
 class PileSearch:
@@ -333,9 +340,34 @@ class PileSearch:
     def piles(self) -> Iterator[Pile]:
         """Piles of at least `PILE_SHARE`, none within another one."""
         yield from self._piles_of(self.program, TypeClass.PROGRAM, [ROOT])
+        yield from self._ended()
         yield from self._values_of_handles()
         yield from self._values_of_tables()
         yield from self._waiting()
+
+    def _ended(self) -> Iterator[Pile]:
+        """Components that the system has ended, and that are held all the same."""
+        words, values = named(self.graph.runtime).ended_words, self.graph.values
+        if not words or values is None:
+            return
+        rows = values.object_index[values.kind == ValueKind.NAME]
+        is_ended = np.isin(np.array(values.pick(rows), object), words)
+        rows = rows[is_ended].astype(np.int32)
+        rows = rows[self.classes[self.graph.type_index[rows]] == TypeClass.PROGRAM]
+        rows = rows[self.metrics.root_distance[rows] >= 0]
+        rows = _outermost(self.metrics, rows)
+        least = int(_LEAST_ENDED * self.base)
+        for pile in self._one_by_one(rows, least, is_any=True):
+            if pile.is_many or pile.object_count == 1:
+                yield pile
+                continue
+            for at in range(pile.object_count):
+                one = pile.members[at : at + 1]
+                size = int(self.metrics.retained_bytes[one[0]])
+                if size >= least:
+                    yield pile._replace(
+                        object_count=1, retained_bytes=size, members=one
+                    )
 
     def _values_of_handles(self) -> Iterator[Pile]:
         """Values of the runtime that handles or the finalizer queue hold one by one."""
@@ -372,16 +404,24 @@ class PileSearch:
         for pile in self._one_by_one(rows[self.graph.type_index[rows] >= 0]):
             yield pile._replace(waits=True)
 
-    def _one_by_one(self, rows: NDArray[np.int32]) -> Iterator[Pile]:
-        """Piles of objects that nothing of the program holds, by type."""
+    def _one_by_one(
+        self, rows: NDArray[np.int32], least: int = 0, *, is_any: bool = False
+    ) -> Iterator[Pile]:
+        """Piles of objects that nothing of the program holds, by type.
+
+        Args:
+            rows: int32. The objects.
+            least: Bytes of the smallest pile, 0 for the usual ones.
+            is_any: Whether a few objects are a pile, too.
+        """
         kinds = self.graph.type_index[rows]
         retained = self.metrics.retained_bytes[rows]
         sums = sum_by(kinds, retained, len(self.classes))
-        for kind in np.flatnonzero(sums >= self.least).tolist():
+        for kind in np.flatnonzero(sums >= (least or self.least)).tolist():
             members = rows[kinds == kind]
             members = largest_first(members, self.metrics.retained_bytes)
             pile = Pile(kind, len(members), int(sums[kind]), members, -1, ROOT)
-            if pile.is_many:
+            if pile.is_many or is_any:
                 yield pile
 
     def _piles_of(
@@ -643,9 +683,7 @@ class PileSearch:
         self, found: NDArray[np.int32], counted_bytes: int, container: int, owner: int
     ) -> Pile:
         """The pile of objects of one type, some of which may dominate others."""
-        above = self.metrics.dominator[found]
-        mark = marked(self.metrics, [found])
-        heads = found[(above < 0) | (mark[np.maximum(above, 0)] != 1)]
+        heads = _outermost(self.metrics, found)
         retained = self.metrics.retained_bytes[heads]
         order = np.lexsort((-self.graph.shallow_bytes[heads], -retained))
         return Pile(

@@ -15,6 +15,7 @@ from ingest.readers.hprof.records import (
     FLOAT4,
     FLOAT8,
     LIMIT,
+    LIMIT_4,
     SIGNED,
     SIGNED_1,
     SIGNED_2,
@@ -51,6 +52,13 @@ VALUES = {
         (UNMANAGED, ("mFragmentManager", "mCalled")),
     ),
     "com.google.common.cache.LocalCache": (LIMIT, ("maxWeight",)),
+    **dict.fromkeys(
+        (
+            "android.util.LruCache", "android.support.v4.util.LruCache",
+            "androidx.collection.LruCache",
+        ),
+        (LIMIT_4, ("maxSize",)),
+    ),
 }  # fmt: skip
 """Classes whose instances have a value, and the fields with that value."""
 
@@ -60,7 +68,7 @@ ENDING = {
 }  # fmt: skip
 """What instances of these classes are once their work is done, by the first field."""
 
-INHERITED = (THREAD, DESTROYED, ENDS_WITH, UNMANAGED)
+INHERITED = (THREAD, DESTROYED, ENDS_WITH, UNMANAGED, LIMIT_4)
 """What instances of subclasses tell, too."""
 
 STATE_FIELDS = {

@@ -40,8 +40,8 @@ ARRAY_ID, NEEDED_CLASS = range(2)
 (
     NOTHING, TEXT, SIGNED, SIGNED_4, SIGNED_2, SIGNED_1, CHAR, BOOL, FLOAT4, FLOAT8,
     THREAD, DIRECT_BUFFER, BITMAP, DESTROYED, VIEWED_BUFFER, LIMIT, ENDS_WITH,
-    UNMANAGED,
-) = range(18)  # fmt: skip
+    UNMANAGED, LIMIT_4,
+) = range(19)  # fmt: skip
 """What the scan takes from instances of a class besides their references. A
 `VIEWED_BUFFER` says whether it is a view, a `DIRECT_BUFFER` only what frees it. Work is
 done if `DESTROYED` is true, with the object of `ENDS_WITH`, or without the manager of
@@ -250,7 +250,7 @@ def _special(
     width = id_size
     if kind in (SIGNED, FLOAT8, LIMIT):
         width = 8
-    elif kind in (FLOAT4, SIGNED_4):
+    elif kind in (FLOAT4, SIGNED_4, LIMIT_4):
         width = 4
     elif kind in (SIGNED_2, CHAR):
         width = 2

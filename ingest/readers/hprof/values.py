@@ -26,6 +26,7 @@ from ingest.readers.hprof.records import (
     FLOAT4,
     FLOAT8,
     LIMIT,
+    LIMIT_4,
     SIGNED,
     SIGNED_1,
     SIGNED_2,
@@ -50,6 +51,11 @@ if TYPE_CHECKING:
 _PIXEL_BYTES = 4
 _MOST_PIXELS = 1 << 20
 _NATIVE = ("direct buffer", "bitmap")
+_LIMITS = (
+    (LIMIT, "maxWeight", (1 << 63) - 1),
+    (LIMIT_4, "maxSize", (1 << 31) - 1),
+)
+"""Bounds of caches: their fields, and the highest value that is not negative."""
 
 
 _BLOCK = 1 << 16
@@ -486,11 +492,12 @@ class ValueBuilder:
         self.add_names(
             found.row[at], (f"{width} x {height}" for width, height in sides)
         )
-        at = np.flatnonzero(found.kind == LIMIT)
-        limits = found.bits[at].astype(np.int64)
-        is_set = limits >= 0
-        names = (f"maxWeight {limit}" for limit in limits[is_set].tolist())
-        self.add_names(found.row[at[is_set]], names)
+        for kind, field, most in _LIMITS:
+            at = np.flatnonzero(found.kind == kind)
+            limits = found.bits[at].astype(np.int64)
+            is_set = (limits >= 0) & (limits <= most)
+            names = (f"{field} {limit}" for limit in limits[is_set].tolist())
+            self.add_names(found.row[at[is_set]], names)
         words = map(end_words.__getitem__, self._ended_class.tolist())
         self.add_names(self._ended, words)
 

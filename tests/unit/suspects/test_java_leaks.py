@@ -400,3 +400,37 @@ def test_what_classes_have_by_class_value_is_no_garbage(tmp_path: Path) -> None:
     assert "Meta" not in "".join(findings.garbage)
     assert found.sentence.startswith("300 Meta (")
     assert "cacheArray, from a value of a class (ClassValue)." in found.sentence
+
+
+@pytest.mark.parametrize("lost", [0, 60, 300])
+def test_entries_of_a_weak_map_that_have_lost_their_keys(
+    lost: int, tmp_path: Path
+) -> None:
+    """They go when the map is used again."""
+    shop = Program()
+    node = "java/util/WeakHashMap$Entry"
+    shop.cls(node, "value", above="java/lang/ref/WeakReference")
+    shop.cls("java/util/WeakHashMap", "table")
+    shop.cls("app/Meta", "data")
+    shop.cls("app/Key")
+    keys = [shop.make("app/Key") for _ in range(300)]
+    nodes = [
+        shop.make(
+            node,
+            value=shop.make("app/Meta", data=shop.data(500)),
+            referent=0 if at < lost else key,
+        )
+        for at, key in enumerate(keys)
+    ]
+    table = shop.array("[Ljava/lang/Object;", nodes)
+    shop.main(
+        META=shop.make("java/util/WeakHashMap", table=table),
+        KEYS=shop.array("[Ljava/lang/Object;", keys),
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Meta (")
+    expected = "The keys of 100% of them are gone: the weak map drops such entries "
+    assert [doubt[: len(expected)] for doubt in found.doubts] == (
+        [expected] if lost == 300 else []
+    )
