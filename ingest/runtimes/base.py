@@ -158,6 +158,7 @@ class Runtime:
             ``None`` if no ids do.
         unique_hashes: Whether identity hash codes are of one object each, as those are
             that a reader makes, and higher in later dumps.
+        unloads_types: Whether a type can be loaded again and again, and be unloaded.
         module_prefix: Prefix of types that stand for the variables of a script or
             module, whose name follows; empty if there is none.
         scope_prefix: Prefix of types that stand for the variables of a function, whose
@@ -259,6 +260,7 @@ class Runtime:
     has_finalizer_queue: bool = False
     lasting_ids: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None
     unique_hashes: bool = False
+    unloads_types: bool = False
     module_prefix: str = ""
     scope_prefix: str = ""
     module_type: str = ""

@@ -75,6 +75,7 @@ DOTNET = Runtime(
     program="a .NET program",
     has_finalizer_queue=True,
     unique_hashes=True,
+    unloads_types=True,
     roots=(".NET Roots", "[[].NET Roots]", "[[]* Roots]", "Root"),
     # Arrays of numbers are values, so that a large buffer has a name.
     values=tuple(f"{prefix}{name}[[]*]" for name in _DOTNET_PRIMITIVES
@@ -89,11 +90,11 @@ DOTNET = Runtime(
         "System.Runtime.CompilerServices.*", "System.AppDomain",
         "System.ComponentModel.EventHandlerList*", "Microsoft.Extensions.Caching.*",
         # Nested types, for which a trace does not name the outer one.
-        "Entry[[]*", "Container[[]*", "Node[[]*", "Tables[[]*", "Bucket[[]*",
-        "Slot[[]*", "Segment[[]*", "VolatileNode[[]*", "SyncHashtable", "bucket",
+        "Entry[[<]*", "Container[[<]*", "Node[[<]*", "Tables[[<]*", "Bucket[[<]*",
+        "Slot[[<]*", "Segment[[<]*", "VolatileNode[[<]*", "SyncHashtable", "bucket",
         "CallbackNode", "CallbackPartition", "Registrations",
-        "Linked*CancellationTokenSource", "ContingentProperties", "LinkedSlot[[]*",
-        "LinkedSlotVolatile[[]*", "TaskNode", "DelayPromise*", "WhenAllPromise*",
+        "Linked*CancellationTokenSource", "ContingentProperties", "LinkedSlot[[<]*",
+        "LinkedSlotVolatile[[<]*", "TaskNode", "DelayPromise*", "WhenAllPromise*",
         "*AsyncLocalValueMap",
     ),
     library=(
@@ -114,7 +115,7 @@ DOTNET = Runtime(
     patterns={
         "event handlers": r"^System\.Action|^System\.Func",
         "queue": r"BlockingCollection|ConcurrentBag",
-        "map": r"SortedList|ConditionalWeakTable|^Entry\[|^Container\[",
+        "map": r"SortedList|ConditionalWeakTable|^(?:Entry|Container)[\[<]",
         "closure": r"DisplayClass",
         "delegate": r"(?:EventHandler|Delegate|Callback)(?:`\d+|[<[].*)*$",
     },

@@ -19,6 +19,7 @@ from ingest.heap.graph import RefKind, RootKind
 from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.joints import some_of
+from ingest.suspects.ownership import unloads_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,9 @@ _OF_ENTRY = 8
 
 _SPARSE, _WORD = 16, 8
 """An array with fewer references than this part of its slots is nearly empty."""
+
+_COPIES = 5
+"""So often is no type loaded for parts of a program that are there side by side."""
 
 _LIMIT = re.compile(r"(max\w+) (\d+)")
 """The value of a cache that has a bound."""
@@ -115,6 +119,9 @@ def evidence(
         )
     if stale := _stale_entries(graph, metrics, members):
         doubts.append(stale)
+    copies = graph.type_names.count(graph.type_name(int(members[0])))
+    if copies >= _COPIES and unloads_types(graph):
+        signs.append(f"Their type was loaded {copies:,} times, and is not unloaded.")
     if kept := _by_exceptions(graph, holder):
         signs.append(kept)
     if busy := _workers(graph, holder):

@@ -113,12 +113,18 @@ def _fill(
             owner[row], entry[row] = found, at
 
 
+def unloads_types(graph: HeapGraph) -> bool:
+    """Whether types of one name may be of several loaders, which can be unloaded."""
+    return OF_LOADER in graph.field_names or named(graph.runtime).unloads_types
+
+
 def with_types_by_name(graph: HeapGraph) -> HeapGraph:
     """The heap with one type for all of a name, where loaders can be unloaded.
 
-    Each loader of an application that was loaded again and again has types of its own.
+    Each loader of an application that was loaded again and again has types of its own,
+    as has each load context of a plug-in.
     """
-    if OF_LOADER not in graph.field_names:
+    if not unloads_types(graph):
         return graph
     first: dict[str, int] = {}
     row = [first.setdefault(name, i) for i, name in enumerate(graph.type_names)]

@@ -38,6 +38,8 @@ _KINDS: tuple[tuple[str, RootKind, int], ...] = (
 )
 """Prefixes of names, root kinds and flags; the first is for other names."""
 
+_THREAD_STATIC_VAR, _STATIC_VAR = 1, 2
+
 _ROOTS_PER_NODE, _FREE_ROOTS = 4, 1 << 20
 
 _PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern, _, _ in _KINDS]
@@ -98,8 +100,10 @@ def find_pseudo_nodes(nodes: Nodes, name: str) -> PseudoNodes:
         sources.append(source[is_object])
         unseen = np.flatnonzero(~is_object & ~seen[child])
         found, first = np.unique(child[unseen], return_index=True)
-        own = type_kind[nodes.type_index[found]]
-        kind[found] = np.where(own > 0, own, kind[source[unseen[first]]])
+        own, above = type_kind[nodes.type_index[found]], kind[source[unseen[first]]]
+        # ``[thread static vars]`` has ``[static var ...]``, too.
+        is_above = (own == 0) | ((own == _STATIC_VAR) & (above == _THREAD_STATIC_VAR))
+        kind[found] = np.where(is_above, above, own)
         seen[found] = True
         level = found.astype(np.int64)
     source = np.concatenate(sources)

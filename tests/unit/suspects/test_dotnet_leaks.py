@@ -10,6 +10,8 @@ from ingest.analysis.metrics import analyse
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
+from ingest.runtimes import TypeClass
+from ingest.runtimes.dotnet import DOTNET
 from ingest.suspects.find import find_suspects
 from tests.dumps.gcdump import GcDump
 
@@ -35,7 +37,7 @@ class Program:
         return len(self._objects) - 1
 
     def root(self, name: str, *to: int) -> None:
-        """Add roots below a pseudo node."""
+        """Add roots below a pseudo node, or below one that has another above it."""
         self._roots.setdefault(name, []).extend(to)
 
     def list_of(self, name: str, items: list[int]) -> int:
@@ -52,19 +54,21 @@ class Program:
 
         def kind(name: str) -> int:
             if name not in self._types:
-                self._types[name] = dump.type(name, -1, "App.dll")
+                module, _, own = name.rpartition("!")
+                self._types[name] = dump.type(own, -1, f"{module or 'App'}.dll")
             return self._types[name]
 
         at = 0x10000
         for name, size, to in self._objects:
             dump.node(kind(name), at, to, size)
             at += size + 7 & ~7
-        first = len(self._objects) + 1
-        dump.root = dump.node(
-            kind("[.NET Roots]"), 0, range(first, first + len(self._roots)), 0
-        )
-        for name, to in self._roots.items():
-            dump.node(kind(name), 0, to, 0)
+        tops: list[int] = []
+        for name, held in self._roots.items():
+            to = held
+            for part in name.split("/")[::-1]:
+                to = [dump.node(kind(part), 0, to, 0)]
+            tops += to
+        dump.root = dump.node(kind("[.NET Roots]"), 0, tops, 0)
         path = folder / "app.gcdump"
         path.write_bytes(dump.file())
         with open_source(str(path)) as source:
@@ -206,3 +210,46 @@ def test_a_generic_cache_with_a_bound_in_its_name(cache: str, tmp_path: Path) ->
     (found,) = shop.found(tmp_path).suspects
 
     assert "has the name of a cache with a bound" in found.doubts[0]
+
+
+def test_a_plug_in_that_was_loaded_again_and_again(tmp_path: Path) -> None:
+    """Each load context has types of its own, which are kept by one of them."""
+    shop = Program()
+    kept = []
+    for at in range(20):
+        name = f"plugin{at}!Plugin.State"
+        states = [
+            shop.make(name, 24, shop.make("System.String", 90)) for _ in range(40)
+        ]
+        allocator = shop.make(
+            "System.Reflection.LoaderAllocator",
+            48,
+            shop.make("System.Object[]", 344, *states),
+        )
+        kept.append(shop.make("System.RuntimeType", 40, allocator))
+    shop.root("[static var Host.Known]", shop.list_of("System.RuntimeType", kept))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("800 State (")
+    assert found.sentence.endswith("by static field Host.Known.")
+    assert found.signs == ("Their type was loaded 20 times, and is not unloaded.",)
+
+
+def test_thread_static_fields_are_named_as_such(tmp_path: Path) -> None:
+    shop = Program()
+    for _ in range(8):
+        buffers = shop.list_of("App.Buffer", shop.things("App.Buffer", 40))
+        shop.root("[thread static vars]/[static var App.Pool.Buffers]", buffers)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("320 Buffer (")
+    assert "in a list by thread-static field Pool.Buffers." in found.sentence
+    assert found.cut == "thread-static field Pool.Buffers -> List<Buffer>"
+
+
+@pytest.mark.parametrize("name", ["Entry", "Node", "Tables", "LinkedSlot", "Slot"])
+def test_nested_types_of_collections_have_either_brackets(name: str) -> None:
+    """A trace does not name the outer type, and dotnet-gcdump changes the brackets."""
+    names = [f"{name}[App.Row]", f"{name}<App.Row>"]
+
+    assert DOTNET.type_classes(names).tolist() == [TypeClass.CONTAINER] * 2
