@@ -8,8 +8,10 @@ protocol is in `ingest.capture.inspector`.
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import signal
+import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,6 +54,9 @@ SUFFIX = ".heapsnapshot"
 _POLL_S = 0.1
 _ANSWER_S = 2.0
 """How long a port may take to say whether it is an inspector."""
+_PORT, _PORT_S = 9229, 5.0
+"""Where Node listens if nothing else is said, and how long it may take to begin."""
+_PORT_OPTION = re.compile(r"--(?:inspect|debug)-port=(?:.*:)?(\d+)")
 _LISTED = 10
 _DISK_SHARE = 0.8
 _MOST_TIMES = 18
@@ -334,11 +339,21 @@ def inspector_of(
             f"process {pid} ({name}) is not a Node program that starts an inspector on "
             "SIGUSR1, and nothing was sent: another program may end at it"
         )
+    port = _inspector_port(process)
     process.send_signal(signal.SIGUSR1)
-    until = time.monotonic() + timeout_s
-    while time.monotonic() < until:
+    begun = asked = time.monotonic()
+    while (now := time.monotonic()) < begun + timeout_s:
         if (place := _listening(process)) is not None:
             return place
+        if now > asked + _PORT_S:  # Node tries once, and tells only its own output
+            if _is_taken(port):
+                raise CaptureError(
+                    f"process {pid} ({name}) cannot start an inspector: another "
+                    f"program listens on port {port}; end that program's inspector, or "
+                    "start this one with --inspect-port=0"
+                )
+            process.send_signal(signal.SIGUSR1)
+            asked = now
         time.sleep(_POLL_S)
     raise CaptureError(
         f"process {pid} ({name}) has started no inspector within {timeout_s:g} s: its "
@@ -353,6 +368,23 @@ _OTHERS = {
     "and nothing that a Map or Set holds",
 }
 """What to do with programs of other runtimes, by the names of their files."""
+
+
+def _inspector_port(process: psutil.Process) -> int:
+    """The port on which a Node program starts its inspector."""
+    try:
+        told = [*process.cmdline(), *process.environ().get("NODE_OPTIONS", "").split()]
+    except psutil.Error:
+        return _PORT
+    found = [one[1] for text in told if (one := _PORT_OPTION.fullmatch(text))]
+    return int(found[-1]) if found else _PORT
+
+
+def _is_taken(port: int) -> bool:
+    """Whether a program listens on a port of this machine."""
+    with socket.socket() as one:
+        one.settimeout(_ANSWER_S)
+        return port > 0 and one.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _file_of(process: psutil.Process) -> str:

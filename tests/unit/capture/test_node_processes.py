@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.capture import javascript
 from ingest.capture.javascript import capture
 from ingest.capture.node_processes import script
 from ingest.errors import CaptureError
@@ -66,6 +68,28 @@ def test_other_runtimes_are_told_what_they_need(
         assert one.poll() is None
     finally:
         one.communicate(b"\n", timeout=60)
+
+
+def test_a_port_that_another_inspector_has_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = shutil.which("bash")
+    assert shell is not None
+    shutil.copy(shell, tmp_path / "node")
+    monkeypatch.setattr(javascript, "_PORT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code = "trap : USR1; echo ready; while ! read -t 60 l; do :; done"
+        command = [str(tmp_path / "node"), "-c", code, f"--inspect-port={port}"]
+        one = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert one.stdout is not None
+        assert one.stdout.readline() == b"ready\n"
+        try:
+            with pytest.raises(CaptureError, match=f"listens on port {port}; end that"):
+                capture(str(one.pid), start_inspector=True)
+            assert one.poll() is None
+        finally:
+            one.communicate(b"\n", timeout=60)
 
 
 def test_programs_of_one_name_are_told_apart(
