@@ -306,6 +306,7 @@ def growths(
     classes = named(dumps[-1].runtime).type_classes(tree.name, rules.own)
     is_code = is_metadata(tree.name, classes)
     grows &= ~(is_code & tree.has_objects)
+    grows &= ~_weakly_held(dumps[-1], classes, tree)
     # Nor are its constants, which it gets when it is compiled.
     of_code = is_code & [bool(_CODE.search(name)) for name in tree.name]
     grows &= ~(tree.is_above(of_code) & (classes != TypeClass.PROGRAM))
@@ -487,6 +488,8 @@ def _keys(
 ) -> dict[int, int]:
     """The runtime's values, such as keys, that grew beside the program's objects.
 
+    Or beside larger values of the runtime.
+
     Returns:
         Rows of such paths, mapped to the path of the program's objects in the same
         container, if it grew at least as much.
@@ -503,12 +506,16 @@ def _keys(
     found: dict[int, int] = {}
     for parent, rows in beside.items():
         own = [row for row in rows if classes[row] == TypeClass.PROGRAM]
-        if own and tree.has_objects[parent]:
-            most = max(own, key=lambda row: (count[row], -row))
+        if tree.has_objects[parent]:
+            # Of the runtime's values the largest is what its entries are for.
+            most = max(
+                own or rows, key=lambda row: ((count if own else size)[row], -row)
+            )
             found |= {
                 row: most
                 for row in rows
-                if classes[row] in (TypeClass.LIBRARY, TypeClass.CONTAINER)
+                if row != most
+                and classes[row] in (TypeClass.LIBRARY, TypeClass.CONTAINER)
                 and count[row] <= _ABOUT * count[most]
                 and (classes[row] == TypeClass.LIBRARY or size[row] <= size[most])
             }
@@ -519,6 +526,29 @@ def _tree(dumps: Sequence[ComparedDump]) -> PathTree:
     """The paths that are judged; stored tables have only shortest ones."""
     is_there = all(TREE in dump.paths["tree"] for dump in dumps)
     return path_tree(dumps, TREE if is_there else "root_paths")
+
+
+def _weakly_held(
+    dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree
+) -> Flags:
+    """Bool (G,): weak references in a collection that drops them, and their keys.
+
+    There are as many as objects that something else holds. The runtime itself has such
+    collections, of the subclasses of each class.
+    """
+    runtime, parent = named(dump.runtime), tree.parent
+    found = np.zeros(len(tree.name), np.bool_)
+    for row, name in enumerate(tree.name):
+        if name not in runtime.weak_references:
+            continue
+        above = int(parent[row])
+        beyond = int(parent[above]) if tree.has_objects[above] else above
+        if tree.name[beyond] == RootKind.RUNTIME.label and not tree.has_objects[beyond]:
+            found[row] = True
+        is_weak = found[row] or runtime.is_weak_collection(tree.name[beyond])
+        if is_weak and tree.has_objects[above]:
+            found |= (parent == above) & (classes != TypeClass.PROGRAM)
+    return found
 
 
 def _is_root(tree: PathTree) -> Flags:

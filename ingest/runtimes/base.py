@@ -132,6 +132,9 @@ class Runtime:
             the full name of its type, where that is not one of ``inside``.
         weak_entry: Full name of the entries of maps that hold their keys weakly; empty
             if such maps have no entries of their own.
+        weak_references: Full names of the types of weak references.
+        weak_collections: Globs of types of collections that remove what they refer to
+            weakly as soon as it is freed.
         worker: Full name of the type of an executor's workers, which refer to it and to
             their threads; empty if there is none.
         waiting: How futures refer to what waits for them, until they are done: by type,
@@ -246,6 +249,8 @@ class Runtime:
     traceback_type: str = ""
     entries_fields: Mapping[str, str] = field(default_factory=dict)
     weak_entry: str = ""
+    weak_references: tuple[str, ...] = ()
+    weak_collections: tuple[str, ...] = ()
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)
@@ -305,6 +310,11 @@ class Runtime:
     def is_fixed(self) -> Callable[[str], object]:
         """Whether a type is a collection that cannot grow."""
         return _any(self.fixed)
+
+    @cached_property
+    def is_weak_collection(self) -> Callable[[str], object]:
+        """Whether a type is a collection without what is freed elsewhere."""
+        return _any(self.weak_collections)
 
     @cached_property
     def is_limited(self) -> Callable[[str], object]:

@@ -73,6 +73,13 @@ CPYTHON = Runtime(
     enums=("enum.EnumType", "enum.EnumMeta"),
     enum_name="_name_",
     weak="",
+    weak_references=(
+        "weakref", "weakref.ReferenceType", "weakref.KeyedRef", "weakref.WeakMethod",
+    ),
+    weak_collections=(
+        "weakref.Weak*Dictionary", "_weakrefset.WeakSet",
+        "_frozen_importlib._WeakValueDictionary",
+    ),
     counts_references=True,
     metadata=_METADATA,
     containers=_CONTAINERS,

@@ -1,0 +1,79 @@
+"""What the gate finds in dumps of CPython, and what it leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.gate.findings import Finding, judge
+from ingest.gate.rules import Rules
+from ingest.readers.hrpy.chunks import Flag
+from tests.bench.gate import compared
+from tests.dumps.hrpy import HrpyHeap, texts_of
+
+_OWNER, _MAP, _TABLE, _LIST = 0x1000, 0x2000, 0x3000, 0x4000
+
+
+def shop() -> HrpyHeap:
+    """A module with one variable, which is a shop."""
+    heap = HrpyHeap()
+    heap.texts([0x100], ["SHOP"])
+    heap.dict(0x200, {0x100: _OWNER})
+    heap.chunk(
+        "module", [0x210], rest=[[0x200]], flags=Flag.OWNER | Flag.TEXTS,
+        counts=[2], values=texts_of(["shop"]),
+    )  # fmt: skip
+    return heap.module("shop", 0x210, 0x200)
+
+
+def some(first: int, count: int) -> list[int]:
+    return [first + 64 * number for number in range(count)]
+
+
+def found(dumps: list[HrpyHeap]) -> list[Finding]:
+    every = [compared(heap.bytes(), at) for at, heap in enumerate(dumps)]
+    return judge(every, Rules(suspects=False)).findings
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_kept"),
+    [("weakref.WeakValueDictionary", False), ("shop.References", True)],
+)
+def test_entries_of_a_weak_collection_are_no_growth_of_their_own(
+    kind: str, *, is_kept: bool
+) -> None:
+    dumps = []
+    for step in range(3):
+        heap, count = shop(), 100 + 50 * step
+        pages = some(0x100000, count)
+        heap.chunk("shop.Page", pages, size=900)
+        heap.chunk("list", [_LIST], rest=[pages], lengths=[count], flags=Flag.ELEMENTS)
+        keys, references = some(0x300000, count), some(0x400000, count)
+        heap.texts(keys, [f"page {number}" for number in range(count)])
+        heap.chunk("weakref.KeyedRef", references, size=80)
+        heap.dict(_TABLE, dict(zip(keys, references, strict=True)))
+        heap.chunk(kind, [_MAP], named={"data": [_TABLE]})
+        heap.chunk("shop.Shop", [_OWNER], named={"all": [_MAP], "open": [_LIST]})
+        dumps.append(heap)
+
+    types = {one.path[-1] for one in found(dumps)}
+
+    assert "Page" in types
+    assert ("KeyedRef" in types) is is_kept
+    assert "str" not in types
+
+
+def test_keys_and_larger_values_of_the_runtime_are_one_finding() -> None:
+    dumps = []
+    for step in range(3):
+        heap, count = shop(), 100 + 50 * step
+        keys, values = some(0x300000, count), some(0x400000, count)
+        heap.texts(keys, [f"page {number}" for number in range(count)])
+        heap.chunk("bytearray", values, size=900)
+        heap.dict(_TABLE, dict(zip(keys, values, strict=True)))
+        heap.chunk("shop.Shop", [_OWNER], named={"pages": [_TABLE]})
+        dumps.append(heap)
+
+    (one,) = found(dumps)
+
+    assert one.path[-1] == "bytearray"
+    assert one.below == ("str",)
