@@ -50,6 +50,13 @@ _COPIES = 5
 _LIMIT = re.compile(r"(max\w+) (\d+)")
 """The value of a cache that has a bound."""
 
+_BOUND = re.compile(
+    r"_*(?:max(?:imum)?(?:_?(?:size|len|length|entries|items|keys|elements|objects))?"
+    r"|limit|capacity|bound)$",
+    re.IGNORECASE,
+)
+"""A field in which a collection of one's own has its bound."""
+
 _KEYS = ("key", "_key", "referent")
 """Fields in which entries of maps have their keys."""
 
@@ -141,7 +148,8 @@ def evidence(
         )
     if pattern in _PATTERNS:
         signs.append(_PATTERNS[pattern])
-    if bounded := _bounded(graph, holder) or _fixed(graph, holder):
+    bounded = _bounded(graph, holder) or _fixed(graph, holder)
+    if bounded := bounded or _full(graph, holder, len(members)):
         doubts.append(bounded)
     if few := _few_keys(graph, metrics, members):
         doubts.append(few)
@@ -427,6 +435,28 @@ def _limit(
         value = f"{fields[0]} {value}"
     limit = _LIMIT.fullmatch(value or "")
     return None if limit is None else (limit[1], limit[2])
+
+
+def _full(graph: HeapGraph, holder: Holder, count: int) -> str:
+    """A sentence if a field near a collection is a bound, which is its length now."""
+    if graph.values is None or graph.ref_field is None:
+        return ""
+    bounds = [row for row, name in enumerate(graph.field_names) if _BOUND.match(name)]
+    for index in (holder.index, *holder.between) if bounds else ():
+        begin, end = (
+            graph.ref_start[index : index + 2].tolist() if index >= 0 else (0, 0)
+        )
+        is_bound = np.isin(graph.ref_field[begin:end], bounds)
+        for row in (begin + np.flatnonzero(is_bound)).tolist():
+            field = graph.field_name(row)
+            (value,) = graph.values.pick(graph.ref_target[row : row + 1])
+            if value and value.isdecimal() and abs(int(value) - count) <= 1:
+                name = graph.captions.of(graph.type_name(index))
+                return (
+                    f"{name}.{field} is {int(value):,}, and so many are there: if it "
+                    "is a bound, this may be its normal size."
+                )
+    return ""
 
 
 def _fixed(graph: HeapGraph, holder: Holder) -> str:

@@ -466,6 +466,7 @@ class _Search:
             inner=paths.inner(holder, cut.freed_bytes),
             future=future,
             has_room=paths.with_room(holder, pile.object_count),
+            entries=paths.entries(holder, pile.object_count),
         )
         found = evidence(
             graph, metrics, holder, pile.members, words.pattern, slots, future

@@ -37,6 +37,15 @@ _MAX_VALUE = 40
 
 _MAX_FUNCTION = 80
 
+_SUSPENDED = "function"
+"""The field of V8's generators and async functions that refers to their function."""
+
+_FEW_ENTRIES = 20
+"""An object with fewer fields is no map."""
+
+_KEY = "(key)"
+"""The field of a dict that refers to a key."""
+
 _LINKS, _MAX_LINK = 20, 10
 """Objects of a list that are looked at for a link, and objects in it."""
 
@@ -289,6 +298,10 @@ class Paths:
         if value is None and prefix and (holder.type_name or "").startswith(prefix):
             at = holder.path.index(holder.index)
             value = self._last_function(holder.path[max(at - 1, 0) : at])
+        if value is None and holder.index >= 0:
+            value = next(
+                filter(None, map(self._function, self._run_by(holder.index))), None
+            )
         return None if value is None else _shortened(printable(value), _MAX_FUNCTION)
 
     def calls(self, holder: Holder) -> str | None:
@@ -355,6 +368,7 @@ class Paths:
         """
         graph, found = self._graph, list[str]()
         runtime = named(graph.runtime)
+        cell, scope = runtime.patterns.get("closure"), runtime.scope_prefix
         for at, (above, below) in enumerate(pairwise(holder.between)):
             if self._metrics.retained_bytes[below] < ENOUGH * freed_bytes:
                 break
@@ -367,8 +381,11 @@ class Paths:
             words = printable(graph.captions.of(name))
             if words.startswith(_OF_BROWSER):
                 continue
+            is_scope = bool(scope) and kind.startswith(scope)
             if kind == runtime.function_type:
                 found.append(f"{words} {printable(field)}")  # a static field
+            elif cell is not None and re.match(cell, kind):
+                found.append(f"{words} {printable(field)}" if is_scope else words)
             elif kind in runtime.records and field and not field.startswith("["):
                 found.append(f"{words} ['{printable(field)}']")
             elif (
@@ -380,6 +397,30 @@ class Paths:
                 key = self._key(above, below, further, field)
                 found.append(words + (f" {key}" if key else ""))
         return " in ".join(found[::-1])
+
+    def entries(self, holder: Holder, count: int) -> str:
+        """The pattern of a collection of the program's own that has the objects.
+
+        Such as of a class that extends a dict, or of an object without a class that has
+        as many fields; empty if there is none.
+
+        Args:
+            holder: What holds the objects.
+            count: How many they are.
+        """
+        graph, runtime = self._graph, named(self._graph.runtime)
+        for above, below in pairwise((*holder.between, holder.member)):
+            kind = int(graph.type_index[above])
+            begin, end = graph.ref_start[above : above + 2].tolist()
+            field = self.field(above, below) or ""
+            is_element = field.startswith("[") or field == _KEY
+            if graph.type_names[kind] in runtime.records:
+                if end - begin >= max(count // 2, _FEW_ENTRIES):
+                    return "map"
+            elif is_element and self._classes[kind] == TypeClass.PROGRAM:
+                keys = map(graph.field_name, range(begin, min(begin + 2, end)))
+                return "map" if _KEY in keys else "list"
+        return ""
 
     def _key(self, entry: int, value: int, above: int, field: str) -> str:
         """The key of an entry of a map, as ``['acme']``; empty if it is no text.
@@ -442,13 +483,23 @@ class Paths:
         return f"{words} {graph.address(index)}"
 
     def _called_by(self, index: int) -> list[int]:
-        """The functions that a timer refers to; none for what is no timer."""
+        """The functions that a timer refers to, or one that is suspended there."""
         graph = self._graph
         timer = named(graph.runtime).patterns.get("timer")
         if timer is None or re.match(timer, graph.type_name(index)) is None:
-            return []
+            return self._run_by(index)
         begin, end = graph.ref_start[index : index + 2].tolist()
         return [int(at) for at in graph.ref_target[begin:end]]
+
+    def _run_by(self, index: int) -> list[int]:
+        """The function of a generator or of a call that waits; none for others."""
+        graph = self._graph
+        if graph.ref_field is None or _SUSPENDED not in graph.field_names:
+            return []
+        begin, end = graph.ref_start[index : index + 2].tolist()
+        field = graph.field_names.index(_SUSPENDED)
+        is_it = graph.ref_field[begin:end] == field
+        return [int(at) for at in graph.ref_target[begin:end][is_it]]
 
     def _function(self, index: int) -> str | None:
         """Name and place of a function of the program's; ``None`` for other objects."""

@@ -252,6 +252,8 @@ class PileSearch:
         is_of_table = holder.is_statics_table and len(holder.path) == 1
         if is_of_table and not is_shared:
             return None
+        if self._is_kept_weakly(pile.type_index, holder):
+            return None
         is_unclear = holder.words == UNNAMED_ROOT
         is_unclear &= self.paths.cuts.has_no_class[pile.type_index]
         if is_unclear and cut.freed_bytes > _NEARLY_ALL * self.metrics.reachable_bytes:
@@ -323,6 +325,14 @@ class PileSearch:
         texts = graph.values.pick(some_of(members, SAMPLE))
         found = [re.search(runtime.library_scripts, text or "") for text in texts]
         return 2 * sum(one is not None for one in found) > len(found)
+
+    def _is_kept_weakly(self, kind: int, holder: Holder) -> bool:
+        """Whether weak references are in a collection that drops them by itself."""
+        runtime, type_name = named(self.graph.runtime), self.graph.type_name
+        is_weak = runtime.is_weak_collection
+        return self.graph.type_names[kind] in runtime.weak_references and any(
+            is_weak(type_name(at)) for at in holder.path[:-1]
+        )
 
     def _is_of_runtime(self, holder: Holder, kind: int) -> bool:
         """Whether one of the runtime's own objects is held by nothing but itself.
@@ -586,8 +596,33 @@ class PileSearch:
             yield pile
         elif below:
             yield from below
+        elif (values := self._own_values(level, owning, owners)) is not None:
+            yield values
         elif 2 * self.graph.shallow_bytes[largest] >= retained:
             yield pile
+
+    def _own_values(
+        self, level: Ownership, owning: TypeClass, owners: list[int]
+    ) -> Pile | None:
+        """The values of one type that have most of an object which is a collection.
+
+        Such as texts in a class of the program that extends a dict.
+        """
+        if owning is not TypeClass.PROGRAM:
+            return None
+        rows, _, _ = owned(level, owners)
+        kinds = self.graph.type_index[rows]
+        is_value = (kinds >= 0) & ~self.program.is_metadata[rows]
+        is_value[is_value] = self.classes[kinds[is_value]] == TypeClass.LIBRARY
+        rows, kinds = rows[is_value], kinds[is_value]
+        types, metrics = len(self.classes), self.metrics
+        sizes = sum_by(kinds, metrics.retained_bytes[rows], types)
+        kind = int(np.argmax(sizes))
+        found = rows[kinds == kind]
+        size = int(metrics.retained_bytes[owners[0]])
+        if len(found) < _LEAST_ROWS or 2 * sizes[kind] < size:
+            return None
+        return self._pile_of(found, size, -1, owners[0])
 
     def _in_parts(self, level: Ownership, owning: TypeClass, pile: Pile) -> list[Pile]:
         """Piles below all objects of a pile, if these are the parts of a table.

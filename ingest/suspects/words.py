@@ -131,6 +131,8 @@ class Words:
         future: The type of what is not done and keeps them until then; empty if there
             is none.
         has_room: Collections that may hold them where the file does not tell.
+        entries: The pattern of what has them as its entries, where its type does not
+            tell it; empty for none.
     """
 
     type_name: str
@@ -157,6 +159,7 @@ class Words:
     inner: str = ""
     future: str = ""
     has_room: str = ""
+    entries: str = ""
 
     @cached_property
     def pattern(self) -> str:
@@ -166,7 +169,7 @@ class Words:
         for pattern, matches in _patterns(self.runtime):
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
-            if any(map(matches, asked)):
+            if any(map(matches, asked)) or pattern == self.entries:
                 is_delegate = bool(matches(holder.type_name or ""))
                 if pattern == "event handlers" and names and not is_delegate:
                     if (kept := self._kept_in(names[0])) is not None:

@@ -1066,6 +1066,10 @@ class _Kind:
             self.texts = _wrapped_name
         elif self.name == "_asyncio.Task" and len(self.getters) == 5:
             self.texts = _task_name(self.getters[0])
+        elif _base_named(t, "collections.deque") is not None:
+            found = _in_mro(t, "maxlen")
+            if type(found) is _GetSet:
+                self.texts = _bound_text(found.__get__)
         elif self.name in ("ContextVar", "_contextvars.ContextVar"):
             found = _in_mro(t, "name")
             if type(found) is _Member:
@@ -1306,6 +1310,16 @@ def _task_name(get_coroutine):
         return None if text is None else text(coroutine)
 
     return name
+
+
+def _bound_text(get_maxlen):
+    """A function that tells how many elements a deque has at most."""
+
+    def text(o):
+        found = get_maxlen(o)
+        return "maxlen %d" % found if type(found) is int else None
+
+    return text
 
 
 def _qualname(get):

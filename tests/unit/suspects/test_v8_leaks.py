@@ -557,3 +557,43 @@ def test_a_class_of_node_is_none_of_the_program_where_another_one_is_built_in(
 
     assert suspect.sentence.startswith(f"{_MANY} Upload (")
     assert " with " not in suspect.sentence
+
+
+@pytest.mark.parametrize("is_element", [True, False])
+def test_an_object_with_a_field_for_each_is_a_map(
+    tmp_path: Path, *, is_element: bool
+) -> None:
+    heap = program()
+    byname = heap.node("object", "Object", 40)
+    for number, order in enumerate(orders(heap)):
+        if is_element:
+            heap.edge(byname, "element", number, order)
+        else:
+            heap.edge(byname, "property", f"order{number}", order)
+    shop = heap.node("object", "Shop", 40, [("property", "orders", byname)])
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert " are held in a map by Shop.orders" in suspect.sentence
+    assert suspect.advice == "To free them, remove entries at Shop.orders -> Object."
+
+
+def test_the_function_is_told_whose_suspended_variable_has_the_objects(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    poll = closure(heap, "poll", "/srv/shop.js")
+    held = holding(heap, "Array", orders(heap))
+    registers = heap.node("array", "", 64, [("element", 0, held)])
+    suspended = heap.node("object", "Generator", 80, [
+        ("internal", "function", poll),
+        ("internal", "parameters_and_registers", registers),
+    ])  # fmt: skip
+    waiting = heap.node("object", "Promise", 40)
+    heap.edge(waiting, "internal", "result", suspended)
+    heap.edge(1, "property", "first", waiting)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.advice.endswith("that holds one of them is poll shop.js:10:5.")

@@ -1,0 +1,99 @@
+"""Suspects of programs of CPython, in heaps that are written for it."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.analysis.metrics import analyse
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.readers.hrpy.chunks import Flag
+from ingest.suspects.find import find_suspects
+from tests.dumps.hrpy import HrpyHeap, texts_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ingest.suspects.find import Suspect
+
+_MANY = 400
+_PAGES, _OWNER, _BOUND = 0x100000, 0x1000, 0x2000
+
+
+def shop(variable: str, held: int) -> HrpyHeap:
+    """A module with one variable."""
+    heap = HrpyHeap()
+    heap.texts([0x100], [variable])
+    heap.dict(0x200, {0x100: held})
+    heap.chunk(
+        "module", [0x210], rest=[[0x200]], flags=Flag.OWNER | Flag.TEXTS,
+        counts=[2], values=texts_of(["shop"]),
+    )  # fmt: skip
+    return heap.module("shop", 0x210, 0x200)
+
+
+def pages(heap: HrpyHeap) -> list[int]:
+    """Pages, and keys of a dict that has them."""
+    ids = [_PAGES + 64 * number for number in range(_MANY)]
+    heap.chunk("shop.Page", ids, size=600)
+    keys = [0x400000 + 64 * number for number in range(_MANY)]
+    heap.texts(keys, [f"key {number}" for number in range(_MANY)])
+    return [one for pair in zip(keys, ids, strict=True) for one in pair]
+
+
+def suspect_of(heap: HrpyHeap, folder: Path) -> Suspect:
+    path = folder / "x.hrpy"
+    path.write_bytes(heap.bytes())
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(), silent)
+    (found,) = find_suspects(graph, analyse(graph)).suspects
+    return found
+
+
+def extended_dict(field: str, value: int) -> HrpyHeap:
+    """A variable that is an object of a class which extends a dict."""
+    heap = shop("RECENT", _OWNER)
+    heap.chunk(
+        "int", [_BOUND], flags=Flag.INTEGERS, values=struct.pack("<q", value)
+    )  # fmt: skip
+    heap.chunk(
+        "shop.Recent", [_OWNER], size=9000, named={field: [_BOUND]},
+        rest=[pages(heap)], lengths=[_MANY], flags=Flag.OWNER | Flag.PAIRS,
+    )  # fmt: skip
+    return heap
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "is_full"),
+    [
+        ("maxsize", _MANY, True),
+        ("_max_entries", _MANY + 1, True),
+        ("capacity", _MANY, True),
+        ("maxsize", 10 * _MANY, False),
+        ("next_id", _MANY, False),
+        ("size", _MANY, False),
+    ],
+)
+def test_a_collection_that_is_at_its_bound_is_doubted(
+    field: str, value: int, tmp_path: Path, *, is_full: bool
+) -> None:
+    found = suspect_of(extended_dict(field, value), tmp_path)
+
+    text = (
+        f"Recent.{field} is {value:,}, and so many are there: if it is a bound, this "
+        "may be its normal size."
+    )
+    assert found.doubts == ((text,) if is_full else ())
+
+
+def test_objects_in_a_class_that_extends_a_dict_are_in_a_map(tmp_path: Path) -> None:
+    found = suspect_of(extended_dict("next_id", 5), tmp_path)
+
+    assert " are held in a map by global variable shop.RECENT." in found.sentence
+    assert found.advice == (
+        "To free them, remove entries at global variable shop.RECENT -> Recent."
+    )
