@@ -17,11 +17,11 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
-from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.classes import classes_of
+from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import marked, some_of
 from ingest.suspects.ownership import Ownership, owned, ownership
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bools
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.edges import Verified
 
@@ -139,46 +139,6 @@ class Held(NamedTuple):
     holder: Holder
     cut: Verified
     is_group: bool
-
-
-@kernel
-def _number_groups(
-    rows: Ints,
-    slot: Bytes,
-    object_types: Ints,
-    owns: Bools,
-    left_out: Bools,
-    group: Starts,
-) -> None:
-    """Fill ``group``: that of each row by slot and type, -1 for none.
-
-    Args:
-        rows: int32. Objects.
-        slot: uint8. Slot of each object.
-        object_types: int32 (N + M,).
-        owns: bool (T,). The types that have groups.
-        left_out: bool (N + M,). Objects of no group; empty for none.
-        group: Filled.
-    """
-    types, last = len(owns), len(rows) - 1
-    for at in range(len(rows)):
-        fetch(object_types, rows[min(at + 2 * AHEAD, last)])
-        row = rows[at]
-        kind = object_types[row]
-        is_in = kind >= 0 and owns[kind] and not (len(left_out) and left_out[row])
-        group[at] = np.int64(slot[at]) * types + kind if is_in else -1
-
-
-@kernel
-def _sum_heads(
-    group: Starts, rows: Ints, is_inner: Bools, retained_bytes: Longs, sums: Longs
-) -> None:
-    """Sum the bytes of rows that no other one of their type dominates."""
-    last = len(rows) - 1
-    for at in range(len(rows)):
-        fetch(retained_bytes, rows[min(at + 2 * AHEAD, last)])
-        if group[at] >= 0 and not is_inner[at]:
-            sums[group[at]] += retained_bytes[rows[at]]
 
 
 def _outermost(metrics: HeapMetrics, rows: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -497,14 +457,14 @@ class PileSearch:
         if owning is TypeClass.LIBRARY:
             left_out = self.program.is_metadata
         owns = np.asarray(self.classes == owning)
-        _number_groups(rows, slot, self.graph.type_index, owns, left_out, key)
+        number_groups(rows, slot, self.graph.type_index, owns, left_out, key)
         del slot
         numbers, place = np.arange(count), key
         if count > len(rows):
             numbers, place = np.unique(key, return_inverse=True)
             place[key < 0] = -1
         sums = np.zeros(len(numbers), np.int64)
-        _sum_heads(place, rows, is_inner, self.metrics.retained_bytes, sums)
+        sum_heads(place, rows, is_inner, self.metrics.retained_bytes, sums)
         del place
         large = (sums >= self.least) & (numbers >= 0)
         for group, size in zip(
