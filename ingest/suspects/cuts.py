@@ -269,11 +269,14 @@ class Cuts(Covers):
     def _by_address(self, target: int, kind: int) -> Iterator[Verified | None]:
         """Cuts of an object by addresses, for what no words tell apart."""
         cover = self._best_cover(target, kind)
-        if cover and any(edge.source != ROOT for edge in cover):
-            yield self._tried(self._text(cover, by_address=True), cover)
         edges = self._few_edges(target)
         has_names = all(self._has_name(edge) for edge in edges)
         shown = self._shown(target, kind, edges if has_names else [])
+        if edges and not has_names:
+            # What a collection has, of which there may be no other one.
+            yield self._tried(self._text(edges), shown)
+        if cover and any(edge.source != ROOT for edge in cover):
+            yield self._tried(self._text(cover, by_address=True), cover)
         if edges:
             yield self._tried(self._text(edges, by_address=True), shown)
         yield self._tried(self._graph.address(target), shown[:1])

@@ -170,12 +170,14 @@ class Words:
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
             if any(map(matches, asked)) or pattern == self.entries:
-                is_delegate = bool(matches(holder.type_name or ""))
-                if pattern == "event handlers" and names and not is_delegate:
-                    if (kept := self._kept_in(names[0])) is not None:
+                if pattern == "event handlers" and names:
+                    if (kept := self._kept_in(names, matches)) is not None:
                         return kept
-                    if _TASK.search(names[0]):
-                        continue  # what runs once it is done is no event's
+                    is_wrapped = self.is_run and not any(
+                        name.endswith("[]") for name in names
+                    )
+                    if is_wrapped or _TASK.search(names[0]):
+                        continue  # one calls the next, or it runs after a task
                 if pattern in ("map", "list") and self._is_cache():
                     return "cache"
                 return pattern
@@ -185,11 +187,25 @@ class Words:
             return "handles"
         return "object"
 
-    def _kept_in(self, name: str) -> str | None:
-        """The pattern of a collection, in which delegates are kept as entries."""
-        collection = _ARGUMENTS.sub("", name)
+    def _kept_in(
+        self, names: Sequence[str], is_delegate: Callable[[str], object]
+    ) -> str | None:
+        """The pattern of a collection that has delegates as its entries.
+
+        A collection may also have an event itself: a field of it refers to a delegate.
+        """
+        bare = [_ARGUMENTS.sub("", name) for name in names]
+        delegates = [
+            at
+            for at, name in enumerate(bare)
+            if not name.endswith("[]") and is_delegate(name)
+        ]
+        at = delegates[0] if delegates else 0
+        is_own = at == 0 or (at == 1 and not bare[0].endswith("[]"))
+        if is_own or is_delegate(self.holder.type_name or ""):
+            return None
         for pattern, matches in _patterns(self.runtime):
-            if matches(collection):
+            if matches(bare[0]):
                 is_kept = pattern in _COLLECTIONS and pattern not in _NO_COLLECTIONS
                 if is_kept and pattern in ("map", "list") and self._is_cache():
                     return "cache"

@@ -253,3 +253,39 @@ def test_nested_types_of_collections_have_either_brackets(name: str) -> None:
     names = [f"{name}[App.Row]", f"{name}<App.Row>"]
 
     assert DOTNET.type_classes(names).tolist() == [TypeClass.CONTAINER] * 2
+
+
+def test_the_event_of_a_collection_is_not_its_entries(tmp_path: Path) -> None:
+    kind = "System.Collections.Specialized.NotifyCollectionChangedEventHandler"
+    name = "System.Collections.ObjectModel.ObservableCollection<App.Track>"
+    shop = Program()
+    tracks = shop.list_of("App.Track", shop.things("App.Track", 300, 400))
+    handlers = [shop.make(kind, 64, one) for one in shop.things("App.View", 300)]
+    event = shop.make(kind, 64, shop.make("System.Object[]", 2424, *handlers))
+    playlist = shop.make("App.Playlist", 24, shop.make(name, 56, tracks, event))
+    shop.root("[static var App.Player.Current]", playlist)
+    views, entries = shop.found(tmp_path).suspects
+
+    assert views.sentence.startswith("300 View (")
+    assert "are held as event handlers by Playlist" in views.sentence
+    assert views.cut == "NotifyCollectionChangedEventHandler -> Object[]"
+    assert entries.sentence.startswith("300 Track (")
+    assert "are held in a list by Playlist" in entries.sentence
+    assert entries.cut == "List<Track> -> Track[]"
+
+
+def test_functions_that_wrap_one_another_are_no_event(tmp_path: Path) -> None:
+    shop = Program()
+    wrapped: list[int] = []
+    for _ in range(300):
+        closure = shop.make(
+            "App.Steps+<>c__DisplayClass0_0",
+            32,
+            shop.make("System.Byte[]", 300),
+            *wrapped,
+        )
+        wrapped = [shop.make("System.Func<System.String>", 64, closure)]
+    shop.root("[static var App.Steps.Pipeline]", *wrapped)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert "are held in a linked list by static field Steps.Pipeline" in found.sentence
