@@ -371,12 +371,14 @@ class Paths:
         cell, scope = runtime.patterns.get("closure"), runtime.scope_prefix
         for at, (above, below) in enumerate(pairwise(holder.between)):
             if self._metrics.retained_bytes[below] < ENOUGH * freed_bytes:
-                break
+                continue
             field = self.field(above, below) or ""
             name, kind = graph.type_name(below), graph.type_name(above)
             is_container = self._classes[graph.type_index[below]] == TypeClass.CONTAINER
             is_container &= not is_inside_collection(normalised_type(name))
-            if not is_container or not _COLLECTION.search(name):
+            begin, end = graph.ref_start[below : below + 2].tolist()
+            is_map = name in runtime.records and end - begin >= _FEW_ENTRIES
+            if not is_container or not (is_map or _COLLECTION.search(name)):
                 continue
             words = printable(graph.captions.of(name))
             if words.startswith(_OF_BROWSER):

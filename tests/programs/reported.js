@@ -58,6 +58,9 @@ function limit(most) {
   };
 }
 const limited = limit(2);
+const unanswered = new Map();
+const loaded = {};
+let shared = null;
 const feed = new Readable({ objectMode: true, read() {} });
 const sink = new Writable({ objectMode: true, write(order, encoding, done) {} });
 
@@ -308,6 +311,51 @@ const kinds = {
   },
   "joined-texts": () => {
     for (let i = 0; i < 8000; i++) memo[`s${i}`] = JSON.stringify({ user: `u${i} `.repeat(60) }) + i;
+  },
+  "unanswered-requests": () => {
+    class Request {
+      constructor(number) { this.id = number; this.body = Array(60).fill(number + 0.5); }
+    }
+    const send = (request) => new Promise((resolve, reject) => {
+      unanswered.set(request.id, { resolve, reject });
+    });
+    const ask = async (request) => [request, await send(request)];
+    for (let i = 0; i < 3000; i++) ask(new Request(i));
+  },
+  "store-listeners": () => {
+    const createStore = () => {
+      const listeners = [];
+      return { subscribe(one) { listeners.push(one); }, count: () => listeners.length };
+    };
+    shared = createStore();
+    for (let i = 0; i < 3000; i++) {
+      const order = new Order(i);
+      shared.subscribe(() => order.number);
+    }
+  },
+  "exports-and-table": () => {
+    const table = {
+      17: (made) => {
+        const rows = new Map();
+        made.add = (number) => rows.set(number, new Order(number));
+      },
+    };
+    const load = (number) => {
+      loaded[number] = {};
+      table[number](loaded[number]);
+      return loaded[number];
+    };
+    shared = load(17);
+    for (let i = 0; i < 3000; i++) shared.add(i);
+  },
+  "waiting-function": () => {
+    async function poll() {
+      const orders = [];
+      for (let i = 0; i < 3000; i++) orders.push(new Order(i));
+      await new Promise((done) => setTimeout(done, 3600e3));
+      return orders;
+    }
+    poll();
   },
   "idle": () => {},
 };

@@ -771,6 +771,45 @@ def kept_feed():
     ready()
 
 
+class Recent(OrderedDict):
+    """Drops the oldest entries."""
+
+    max_entries = 2000
+
+    def keep(self, key, value):
+        self.limit = self.max_entries
+        self[key] = value
+        while len(self) > self.limit:
+            self.popitem(last=False)
+
+
+RECENT = Recent()
+
+
+def full_collection():
+    for number in range(6000):
+        RECENT.keep(number, Invoice(number))
+    ready()
+
+
+class Hits(dict):
+    """How often each page was asked for."""
+
+
+def texts_of_requests():
+    shop.hits = Hits()
+    for number in range(9000):
+        shop.hits[f"/search?q={number}&session={number:032}"] = 1
+    ready()
+
+
+def joined_iterators():
+    shop.feed = iter(())
+    for number in range(4000):
+        shop.feed = itertools.chain(shop.feed, [Invoice(number)])
+    ready()
+
+
 KINDS = {
     name.replace("_", "-"): made
     for name, made in list(globals().items())

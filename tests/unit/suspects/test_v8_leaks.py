@@ -477,6 +477,26 @@ def test_a_variable_of_a_function_is_named_where_several_places_lead_to_it(
     assert suspect.retained_bytes == 200 * _MANY + 16
 
 
+def test_a_collection_in_a_scope_that_several_functions_share_is_named(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    native = heap.node("object", "system / NativeContext", 40)
+    module = scope_of(heap, closure(heap, "start", "/srv/shop.js"), native)
+    add, size = (closure(heap, name, "/srv/shop.js") for name in ("add", "size"))
+    scope = scope_of(heap, add, module)
+    heap.edge(size, "internal", "context", scope)
+    heap.edge(scope, "context", "recent", holding(heap, "Array", orders(heap)))
+    fields = [("property", "add", add), ("property", "size", size)]
+    store = heap.node("object", "Object", 40, fields)
+    shop = heap.node("object", "Shop", 40, [("property", "store", store)])
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert " entries of Array recent at Shop.store -> Object;" in suspect.advice
+
+
 def test_the_hidden_class_of_a_scope_is_no_variable(tmp_path: Path) -> None:
     heap = program()
     native = heap.node("object", "system / NativeContext", 40)
