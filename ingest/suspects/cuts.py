@@ -9,9 +9,10 @@ is printed is what that command answers.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -139,11 +140,10 @@ class Cuts(Covers):
         if target is not None:
             above = list(islice(self._upwards(target, least), MOST_LEVELS))
         cover = self._shared_cover(members, ROOT if target is None else target, kind)
-        of_cover = (
+        of_cover: Iterator[Verified] = (
             found
             for found in self._of_cover(cover)
-            if found is not None
-            and least <= found.freed_bytes <= _MUCH_MORE * retained_bytes
+            if self._frees(found, members, least, _MUCH_MORE * retained_bytes)
         )
 
         unnamed: list[Verified] = []
@@ -154,7 +154,7 @@ class Cuts(Covers):
             for one in above:
                 most = TOO_MUCH * int(self._metrics.retained_bytes[one])
                 for found in candidates(one):
-                    if found is None or found.freed_bytes < least:
+                    if not self._frees(found, members, least):
                         continue
                     if found.freed_bytes > most and not self._frees_alike(found, own):
                         continue
@@ -174,6 +174,23 @@ class Cuts(Covers):
             # What has many places that hold them, as a session, is named first.
             ways[:2] = ways[1::-1]
         return next(chain.from_iterable(ways), None)
+
+    def _frees(
+        self,
+        cut: Verified | None,
+        members: NDArray[np.int32],
+        least: float,
+        most: float = math.inf,
+    ) -> TypeGuard[Verified]:
+        """Whether a cut frees so many bytes, and most of some objects with them.
+
+        The values of one map may be held by another one, too: to drop one then frees
+        its keys only, which may be as large.
+        """
+        if cut is None or not least <= cut.freed_bytes <= most:
+            return False
+        sizes = self._metrics.retained_bytes[members]
+        return 2 * int(sizes[cut.lost[members]].sum()) > int(sizes.sum())
 
     def _frees_alike(self, cut: Verified, kind: int) -> bool:
         """Whether nearly all that a cut frees are objects of one type, and theirs."""
@@ -432,7 +449,7 @@ class Cuts(Covers):
             texts.append(self._graph.captions.of(self._graph.type_names[kind]))
         for text in texts:
             found = self._tried(text, [edge])
-            if found is not None and least <= found.freed_bytes <= TOO_MUCH * size:
+            if self._frees(found, held, least, TOO_MUCH * size):
                 return found, held
         return None
 
@@ -463,10 +480,7 @@ class Cuts(Covers):
             texts.reverse()
         for text in texts:
             found = self._tried(text, [edge])
-            if (
-                found is not None
-                and ENOUGH * size <= found.freed_bytes <= TOO_MUCH * size
-            ):
+            if self._frees(found, members, ENOUGH * size, TOO_MUCH * size):
                 return found
         return None
 

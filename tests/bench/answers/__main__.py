@@ -3,8 +3,8 @@
 Every case is a dump whose truth is known: programs with invented names that leak in
 many ways, healthy programs, and real dumps where they are at hand. A case passes if the
 first suspect of ``ingest info --json`` names the leaking type, its holder and, where
-the format has names of fields, the field or the static; a healthy heap, if there is
-no suspect. Another ``--seed`` makes other heaps of the same kinds.
+the format has names of fields, the field or the static; a healthy heap, if nothing
+speaks for a leak but its size. Another ``--seed`` makes other heaps of the same kinds.
 
 A second table is of ordinary programs with the names of their libraries: whether
 healthy caches and catalogues are accused, and small leaks beside them named, by one

@@ -32,7 +32,7 @@ HOLDERS = {
     "default_argument": "the default values of __main__.accumulate",
     "traceback": "global variable __main__.LAST_ERROR",
     "bound_methods": "are held in list __main__.LISTENERS",
-    "lambdas": "the default values of __main__.lambdas.<locals>.",
+    "lambdas": "are held in list __main__.CALLBACKS",
     "log_records": "by Handler.records",
     "thread_local": "by a threading.local, from global variable __main__.LOCAL",
     "context_variable": "by context variable current, from something in C (context",

@@ -201,6 +201,27 @@ def test_two_maps_of_one_factory_are_both_named(tmp_path: Path) -> None:
     assert found.sentence.endswith("; removing it from one of them frees nothing.")
 
 
+def test_a_cut_that_frees_as_much_else_is_none(tmp_path: Path) -> None:
+    """To drop one of two indexes frees its keys, which are as large as the values."""
+    shop = Program()
+    shop.cls("app/Job", "work")
+    shop.cls("app/Store", "byId", "byName")
+    jobs = [shop.make("app/Job", work=shop.data(700)) for _ in range(300)]
+    named = [shop.make(_NODE, key=shop.data(900), value=job) for job in jobs]
+    table = shop.array("[Ljava/util/HashMap$Node;", named)
+    store = shop.make(
+        "app/Store", byId=shop.map_of(jobs), byName=shop.make(_MAP, table=table)
+    )
+    shop.main(STORE=store)
+    first = shop.found(tmp_path).suspects[0]
+
+    assert first.sentence.startswith("300 Job (")
+    assert set(first.cut.split(" and ")) == {
+        "Store.byId -> HashMap",
+        "Store.byName -> HashMap",
+    }
+
+
 @pytest.mark.parametrize(("bound", "doubts"), [
     (-1, ()),
     (300, ("LocalCache drops entries beyond its maxWeight of 300, so this may be its "
