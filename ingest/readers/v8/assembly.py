@@ -42,6 +42,7 @@ from ingest.readers.v8.rules import (
     give_sizes_to_owners,
     mark_fields,
     mark_page,
+    mark_repeated,
     numbers_of,
     repeats_any,
     spread_detachedness,
@@ -371,8 +372,10 @@ def _name_fields(
         _held_values(snapshot, edges, types),
         _repeated(snapshot, edges, types),
     )
+    in_tables = _in_tables(snapshot, edges, types)
     fields(edges, types, row_of, number_of, NO_FIELD)
     kind[repeated] = RefKind.WEAK
+    kind[in_tables] = RefKind.WEAK
     if len(held_values):
         edges.name[held_values] = len(names)
         names.append(_HELD_VALUE)
@@ -420,6 +423,26 @@ def _repeated(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.
     for own in _globals(snapshot, edges, types) if len(at) else ():
         is_value[edges.to[own][edges.type[own] == types.property]] = True
     return np.asarray(at[is_value[edges.to[at]]])
+
+
+def _in_tables(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.bool_]:
+    """Bool (E,): the edges of tables of properties that objects also have as such.
+
+    V8 records what an object has in a table twice, as that of ``process``.
+    """
+    is_repeated = np.zeros(len(edges.to), np.bool_)
+    field, name = map(snapshot.strings.find, ("properties", "(object properties)"))
+    if field < 0 or name < 0:
+        return is_repeated
+    at = np.flatnonzero((edges.type == types.internal) & (edges.name == field))
+    at = at[snapshot.name[edges.to[at]] == name]
+    owner = np.searchsorted(edges.start, at, "right") - 1
+    mark_repeated(
+        edges, types.property, owner.astype(np.int64),
+        edges.to[at].astype(np.int64),
+        np.full(len(snapshot.type), -1, np.int64), is_repeated,
+    )  # fmt: skip
+    return is_repeated
 
 
 def _globals(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> Iterator[slice]:

@@ -139,6 +139,34 @@ def strengths(edges: Edges, types: EdgeTypes, is_page: Bools, kind: Bytes) -> bo
 
 
 @kernel
+def mark_repeated(
+    edges: Edges,
+    property_type: int,
+    owner: Longs,
+    table: Longs,
+    of_owner: Longs,
+    is_repeated: Bools,
+) -> None:
+    """Mark the edges of tables of properties that their owners have as properties.
+
+    Args:
+        edges: The edges.
+        property_type: The type of properties.
+        owner: int64. Objects that have a table.
+        table: int64. The table of each.
+        of_owner: int64 (N,). Room for the owner that has seen each node; all -1.
+        is_repeated: bool (E,). Filled.
+    """
+    for at in range(len(owner)):
+        for e in range(edges.start[owner[at]], edges.start[owner[at] + 1]):
+            if edges.type[e] == property_type:
+                of_owner[edges.to[e]] = owner[at]
+        for e in range(edges.start[table[at]], edges.start[table[at] + 1]):
+            if of_owner[edges.to[e]] == owner[at]:
+                is_repeated[e] = True
+
+
+@kernel
 def spread_detachedness(
     edges: Edges,
     types: EdgeTypes,

@@ -617,3 +617,18 @@ def test_the_function_is_told_whose_suspended_variable_has_the_objects(
     (suspect,) = suspects_of(heap, tmp_path)
 
     assert suspect.advice.endswith("that holds one of them is poll shop.js:10:5.")
+
+
+def test_a_table_of_properties_is_no_second_place(tmp_path: Path) -> None:
+    heap = program()
+    held = holding(heap, "Array", orders(heap))
+    table = heap.node("array", "(object properties)", 64, [("internal", "7", held)])
+    shop = heap.node("object", "Shop", 40, [
+        ("property", "orders", held), ("internal", "properties", table),
+    ])  # fmt: skip
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.cut == "Shop.orders -> Array"
+    assert "frees nothing" not in suspect.sentence
