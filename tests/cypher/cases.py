@@ -205,9 +205,9 @@ CASES: dict[str, Asked] = {
     "large-objects": rows("main dotnet trace", {})
     + rows("main", FIRST)
     + nothing("dart", {}),
-    "leak-suspects": rows("main dart dotnet trace", {})
+    "leak-suspects": rows("main dart trace", {})
     + rows("main", FIRST)
-    + nothing("domains", {}),
+    + nothing("domains dotnet", {}),
     "listeners": rows("v8", {}, FIRST) + nothing("main", {}),
     "log-records": rows("python", {}, FIRST) + nothing("main", {}),
     "lru-caches": rows("python", {}, FIRST) + nothing("main", {}),

@@ -218,6 +218,18 @@ def example() -> bytes:
     return program().bytes()
 
 
+def with_many_properties() -> V8Heap:
+    """A snapshot in which an object has its properties in a table, too."""
+    heap = program()
+    held = heap.node("object", "Order", 24)
+    table = heap.node("array", "(object properties)", 64, [("internal", "7", held)])
+    shop = heap.node("object", "Shop", 40, [
+        ("property", "order", held), ("internal", "properties", table),
+    ])  # fmt: skip
+    heap.edge(1, "property", "shop", shop)
+    return heap
+
+
 def julia() -> V8Heap:
     """A snapshot as Julia writes it: ids are addresses, and edges are never weak."""
     heap = V8Heap(

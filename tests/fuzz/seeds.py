@@ -120,6 +120,7 @@ def _pyheap() -> list[bytes]:
 def _v8() -> list[bytes]:
     return [
         v8.example(),
+        v8.with_many_properties().bytes(),
         v8.julia().bytes(),
         v8.tracked().bytes(),
         v8.bun().bytes(),
