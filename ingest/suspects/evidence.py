@@ -50,6 +50,9 @@ _COPIES = 5
 _LIMIT = re.compile(r"(max\w+) (\d+)")
 """The value of a cache that has a bound."""
 
+_LONGEST = 18
+"""No bound has more digits."""
+
 _BOUND = re.compile(
     r"_*(?:max(?:imum)?(?:_?(?:size|len|length|entries|items|keys|elements|objects))?"
     r"|limit|capacity|bound)$",
@@ -450,7 +453,9 @@ def _full(graph: HeapGraph, holder: Holder, count: int) -> str:
         for row in (begin + np.flatnonzero(is_bound)).tolist():
             field = graph.field_name(row)
             (value,) = graph.values.pick(graph.ref_target[row : row + 1])
-            if value and value.isdecimal() and abs(int(value) - count) <= 1:
+            if not value or len(value) > _LONGEST or not value.isdecimal():
+                continue
+            if abs(int(value) - count) <= 1:
                 name = graph.captions.of(graph.type_name(index))
                 return (
                     f"{name}.{field} is {int(value):,}, and so many are there: if it "

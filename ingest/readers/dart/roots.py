@@ -157,7 +157,7 @@ class SnapshotRoots:
         numbers = np.array([objects.referred(row, number) for row in rows.tolist()])
         ids = objects.values.pick(numbers.astype(np.int64))
         for row, name, text in zip(rows.tolist(), names, ids, strict=True):
-            if text is not None and text.isdecimal():
+            if text is not None and len(text) < 20 and text.isdecimal():
                 yield name, int(text), objects.referred(row, owner)
 
     def _class_named(self, row: int) -> tuple[str, str]:

@@ -172,7 +172,7 @@ def _take(
             found.footer = _dict(told)
             if not told:
                 raise ValueError(told)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (ArithmeticError, ValueError, TypeError, LookupError, AttributeError):
         name = tag.decode("ascii")
         raise feed.malformed(f"a record {name} lacks required values") from None
 

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from ingest.readers.shared.irregularities import IrregularityCounter
 
 _LONGEST_META_BYTES = 1 << 20
+_UNEXPECTED = ValueError, OverflowError, KeyError, TypeError, IndexError
+"""What other values than those of V8 end in; 1e999 is infinite."""
 _LONGEST_KEY_BYTES = 256
 _MOST_NODES = (1 << 31) - 2
 _MOST_KINDS = 126
@@ -423,7 +425,7 @@ class Document:
         data = self._gather(_LONGEST_META_BYTES, "the description of the snapshot")
         try:
             self._meta = _meta(json.loads(data))
-        except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        except (*_UNEXPECTED, RecursionError) as error:
             raise MalformedDump(
                 "the description of the snapshot cannot be read; get the file again",
                 path=self._counter.name,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ingest.readers.v8.rules import Edges, EdgeTypes, NodeTypes
 
 _STORED_UNITS = 128
+_LONGEST_PLACE = 10
 _STORED_NAME_BYTES = 512
 _V8_CUTS_AT = 1024
 """The most characters of a string in a snapshot of V8."""
@@ -410,7 +411,8 @@ class NodeNames:
                     )
                 )
                 for place, one in entries.items():
-                    before = str(int(place) - 1) if place.isdecimal() else ""
+                    is_number = place.isdecimal() and len(place) < _LONGEST_PLACE
+                    before = str(int(place) - 1) if is_number else ""
                     key = entries.get(before, one)
                     is_string = snapshot.type[key] == self._kinds.string
                     if snapshot.name[one] != cell or not is_string:

@@ -135,7 +135,9 @@ class SourceMap:
                     )
                     for one in sections
                 ]  # fmt: skip
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (
+            ArithmeticError, ValueError, TypeError, KeyError, AttributeError,
+        ) as error:  # fmt: skip
             why = str(error) if isinstance(error, ValueError) else "it lacks parts"
             raise _fault(path, why) from None
         rows = np.concatenate([np.empty((0, _FIELDS), np.int64), *parts])
