@@ -46,7 +46,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from ingest.runtimes import RUNTIMES
-from ingest.words.text import without_assemblies
+from ingest.words.text import whole_number, without_assemblies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 RULE_VERSION = 2
 """Version of the rule in this module's docstring; a changed rule has a new version."""
 
-_LONGEST_NAME = 4096
+_LONGEST_NAME, _MOST_DIGITS = 4096, 9
 
 _NUMBERS = tuple(
     (re.compile(expression), kept)
@@ -141,7 +141,7 @@ def fingerprint(steps: Iterable[str]) -> str:
 def rule_of(fingerprint: str) -> int:
     """The rule of a fingerprint; 0 if the text is not one."""
     rule, _, digest = fingerprint.partition("-")
-    return int(rule) if digest and rule.isdecimal() and len(rule) < 10 else 0
+    return (whole_number(rule, _MOST_DIGITS) or 0) if digest else 0
 
 
 def of_tree(

@@ -10,15 +10,13 @@ import polars as pl
 from ingest.answers.frames import of_rows, shown
 from ingest.answers.view import numbered
 from ingest.arrays.compiled import kernel
+from ingest.heap.graph import OF_KEY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.answers.frames import HeapView, Values
     from ingest.arrays.compiled import Ints, Longs
-
-_KEY = "(key)"
-"""The field of a dictionary that refers to a key."""
 
 _AT_ONCE = 1 << 20
 """References whose fields are read together."""
@@ -147,7 +145,7 @@ def _keys(
     """
     references = heap.references_from(rows)
     fields = heap.frame("references", references.tolist(), ["field"])["field"]
-    is_kept = fields.is_not_null() & ~fields.str.starts_with("[") & (fields != _KEY)
+    is_kept = fields.is_not_null() & ~fields.str.starts_with("[") & (fields != OF_KEY)
     of_chunk, names = numbered(fields.filter(is_kept))
     known = [numbers.setdefault(name, len(numbers)) for name in names.to_list()]
     number = np.array(known, np.int64)[of_chunk.to_numpy()]

@@ -30,6 +30,9 @@ NO_FIELD = -(2**31)
 EPHEMERON = "(ephemeron)"
 """Field name of the reference that a dependent handle makes from key to value."""
 
+OF_KEY = "(key)"
+"""Field name of the reference from a dict of Python to a key."""
+
 OF_CLASS, OF_LOADER = "<class>", "<classes>"
 """Fields of the references that lead to a class from its instances and its loader, in
 dumps in which class objects hold the values of static fields."""

@@ -232,11 +232,18 @@ class Covers:
 
     def _is_local(self, edge: Edge) -> bool:
         """Whether it is a variable of a function of the program's, in its scope."""
-        name, prefix = self._graph.type_name(edge.source), self._runtime.scope_prefix
-        if not prefix or not name.startswith(prefix):
+        return self._is_variable(edge, self._runtime.scope_prefix)
+
+    def _is_variable(self, edge: Edge, prefix: str) -> bool:
+        """Whether it is a variable of the program's, in what has a type of a prefix."""
+        if not prefix or edge.source == ROOT:
+            return False
+        name = self._graph.type_name(edge.source)
+        if not name.startswith(prefix):
             return False
         if re.search(self._runtime.library_scripts, name):
             return False
+        # Scopes also refer to their hidden class.
         is_hidden = self._class_of(edge.below[0]) == TypeClass.METADATA
         return not is_hidden and self.field(edge) not in (None, _OUTER_SCOPE)
 
@@ -387,20 +394,11 @@ class Covers:
             self._referrers.find(todo)
             edges = [edge for at in todo for edge in self._edges(at, at) or ()]
             for edge in edges:
-                if edge.source != ROOT and self._is_variable(edge):
+                if self._is_variable(edge, prefix):
                     return self.holder(edge)
             todo = list({edge.source for edge in edges} - seen - {ROOT})[:WIDE]
             seen.update(todo)
         return None
-
-    def _is_variable(self, edge: Edge) -> bool:
-        """Whether it is a variable of a script of the program's."""
-        name, runtime = self._graph.type_name(edge.source), self._runtime
-        is_module = name.startswith(runtime.module_prefix)
-        is_module &= re.search(runtime.library_scripts, name) is None
-        # Not the hidden class of the scope.
-        is_module &= self._class_of(edge.below[0]) != TypeClass.METADATA
-        return is_module and self.field(edge) not in (None, _OUTER_SCOPE)
 
     def places_of(self, edges: Sequence[Edge]) -> tuple[list[str], list[str]]:
         """Name all places but the first: those that hold strongly, then weak ones."""

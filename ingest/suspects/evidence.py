@@ -20,6 +20,7 @@ from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.joints import some_of
 from ingest.suspects.ownership import unloads_types
+from ingest.words.text import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +51,8 @@ _COPIES = 5
 _LIMIT = re.compile(r"(max\w+) (\d+)")
 """The value of a cache that has a bound."""
 
-_LONGEST = 18
-"""No bound has more digits."""
+_MOST_DIGITS = 18
+"""No bound has more."""
 
 _BOUND = re.compile(
     r"_*(?:max(?:imum)?(?:_?(?:size|len|length|entries|items|keys|elements|objects))?"
@@ -453,12 +454,11 @@ def _full(graph: HeapGraph, holder: Holder, count: int) -> str:
         for row in (begin + np.flatnonzero(is_bound)).tolist():
             field = graph.field_name(row)
             (value,) = graph.values.pick(graph.ref_target[row : row + 1])
-            if not value or len(value) > _LONGEST or not value.isdecimal():
-                continue
-            if abs(int(value) - count) <= 1:
+            bound = whole_number(value or "", _MOST_DIGITS)
+            if bound is not None and abs(bound - count) <= 1:
                 name = graph.captions.of(graph.type_name(index))
                 return (
-                    f"{name}.{field} is {int(value):,}, and so many are there: if it "
+                    f"{name}.{field} is {bound:,}, and so many are there: if it "
                     "is a bound, this may be its normal size."
                 )
     return ""

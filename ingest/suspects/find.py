@@ -289,14 +289,10 @@ class _Search:
 
     def _outer(self, chosen: list[_Told]) -> list[_Told]:
         """The suspects without those of which a larger one frees most as well."""
-        many, sizes = len(self._graph.object_id), self._graph.shallow_bytes
 
         def is_inside(one: _Told, other: _Told) -> bool:
-            both, size = one.lost & other.lost, one.held.pile.retained_bytes
-            if other.held.pile.retained_bytes <= size or not both.any():
-                return False
-            rows = np.unpackbits(both, count=many).view(np.bool_)
-            return 2 * int(sizes[rows].sum()) > size
+            is_larger = other.held.pile.retained_bytes > one.held.pile.retained_bytes
+            return is_larger and self._is_most_in(one, other.lost)
 
         return [
             one
@@ -343,14 +339,19 @@ class _Search:
             self._steps.append(steps)
         if not len(self._taken):
             self._taken = np.zeros_like(one.lost)
-        both = one.lost & self._taken
-        if both.any():
-            rows = np.unpackbits(both, count=len(self._graph.object_id)).view(np.bool_)
-            size = int(self._graph.shallow_bytes[rows].sum())
-            if 2 * size > one.held.pile.retained_bytes:
-                return False
+        if self._is_most_in(one, self._taken):
+            return False
         self._taken = self._taken | one.lost
         return True
+
+    def _is_most_in(self, one: _Told, bits: NDArray[np.uint8]) -> bool:
+        """Whether most of what a suspect frees is among the objects of some bits."""
+        both = one.lost & bits
+        if not both.any():
+            return False
+        rows = np.unpackbits(both, count=len(self._graph.object_id)).view(np.bool_)
+        size = int(self._graph.shallow_bytes[rows].sum())
+        return 2 * size > one.held.pile.retained_bytes
 
     def _own_steps(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
         """What is on the path to one of some objects and on that to no other one.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, holds
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
-from ingest.heap.graph import RootKind
+from ingest.heap.graph import OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.cuts import ENOUGH, Cuts
 from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT, ReferencePlaces
@@ -42,9 +42,6 @@ _SUSPENDED = "function"
 
 _FEW_ENTRIES = 20
 """An object with fewer fields is no map."""
-
-_KEY = "(key)"
-"""The field of a dict that refers to a key."""
 
 _LINKS, _MAX_LINK = 20, 10
 """Objects of a list that are looked at for a link, and objects in it."""
@@ -415,13 +412,13 @@ class Paths:
             kind = int(graph.type_index[above])
             begin, end = graph.ref_start[above : above + 2].tolist()
             field = self.field(above, below) or ""
-            is_element = field.startswith("[") or field == _KEY
+            is_element = field.startswith("[") or field == OF_KEY
             if graph.type_names[kind] in runtime.records:
                 if end - begin >= max(count // 2, _FEW_ENTRIES):
                     return "map"
             elif is_element and self._classes[kind] == TypeClass.PROGRAM:
                 keys = map(graph.field_name, range(begin, min(begin + 2, end)))
-                return "map" if _KEY in keys else "list"
+                return "map" if OF_KEY in keys else "list"
         return ""
 
     def _key(self, entry: int, value: int, above: int, field: str) -> str:

@@ -178,9 +178,7 @@ class Words:
                     )
                     if is_wrapped or _TASK.search(names[0]):
                         continue  # one calls the next, or it runs after a task
-                if pattern in ("map", "list") and self._is_cache():
-                    return "cache"
-                return pattern
+                return self._or_cache(pattern)
         if self.is_run:
             return "linked list"
         if holder.index < 0 and holder.root_kind in ("handle", "jni_global"):
@@ -207,17 +205,22 @@ class Words:
         for pattern, matches in _patterns(self.runtime):
             if matches(bare[0]):
                 is_kept = pattern in _COLLECTIONS and pattern not in _NO_COLLECTIONS
-                if is_kept and pattern in ("map", "list") and self._is_cache():
-                    return "cache"
-                return pattern if is_kept else None
+                return self._or_cache(pattern) if is_kept else None
         return None
 
-    def _is_cache(self) -> bool:
+    def _or_cache(self, pattern: str) -> str:
+        """The pattern, or ``cache`` where what has a map or list is called one."""
+        if pattern not in ("map", "list"):
+            return pattern
+        owner, runtime = self.holder.type_name or "", named(self.runtime)
         # The name of a script or its path tells nothing of its variables.
-        owner, prefix = self.holder.type_name or "", named(self.runtime).module_prefix
-        of_script = bool(prefix) and owner.startswith((prefix, "scope in "))
+        prefixes = filter(None, (runtime.module_prefix, runtime.scope_prefix))
+        of_script = owner.startswith(tuple(prefixes))
         names = ("" if of_script else owner, self.holder.reference or "")
-        return any(re.search("cache|memo(?!r)", name, re.IGNORECASE) for name in names)
+        is_cache = any(
+            re.search("cache|memo(?!r)", name, re.IGNORECASE) for name in names
+        )
+        return "cache" if is_cache else pattern
 
     @property
     def _is_unrecorded(self) -> bool:

@@ -190,6 +190,15 @@ class Captions:
         return self.qualified.get(type_name) or caption_of(type_name)
 
 
+def whole_number(text: str, most_digits: int) -> int | None:
+    """The number that a text of a dump is; ``None`` if it is none, or has more digits.
+
+    Python refuses to read thousands of digits.
+    """
+    is_one = text.isdecimal() and len(text) <= most_digits
+    return int(text) if is_one else None
+
+
 def counted(count: int, what: str) -> str:
     """Format a number of things, given in the plural: ``1 dump``, ``2,000 dumps``."""
     if count == 1:

@@ -126,6 +126,16 @@ class HrpyHeap:
         self.roots["modules"].append([name, ident, space])
         return self
 
+    def variable(self, name: str, held: int) -> HrpyHeap:
+        """A module with one variable, named ``shop``."""
+        self.texts([0x100], [name])
+        self.dict(0x200, {0x100: held})
+        self.chunk(
+            "module", [0x210], rest=[[0x200]], flags=Flag.OWNER | Flag.TEXTS,
+            counts=[2], values=texts_of(["shop"]),
+        )  # fmt: skip
+        return self.module("shop", 0x210, 0x200)
+
     def bytes(self, *, ended: bool = True) -> bytes:
         made = [MAGIC, bytes([VERSION]), facts(b"HEAD", self.header)]
         made += [facts(b"ROOT", self.roots), *self.records]

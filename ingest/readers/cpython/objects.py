@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.heap.graph import NO_FIELD
+from ingest.heap.graph import NO_FIELD, OF_KEY
 from ingest.heap.values import ValueKind
 from ingest.readers.shared.columns import ObjectColumns, starts_of
 from ingest.readers.shared.id_table import IdTable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 KEY, ENTRY = NO_FIELD + 1, NO_FIELD + 2
 """Instead of a field: the key of a dict's entry, and its value, which follows."""
 
-KEY_NAME = "(key)"
 DICT_NAME = "__dict__"
 
 _MOST_NAMED_ENTRIES = 1000
@@ -180,7 +179,7 @@ def name_entries(
     _name_by_keys(values, at, key, is_space[owner], field, fields)
     keys = np.flatnonzero(field == KEY)
     if len(keys):
-        field[keys] = fields.row(KEY_NAME)
+        field[keys] = fields.row(OF_KEY)
 
 
 def _name_by_keys(
@@ -250,7 +249,7 @@ def name_context_variables(
     names = values.pick(np.array([variable for _, variable in pairs], np.int32))
     for (at, _), name in zip(pairs, names, strict=True):
         objects.ref_field[at] = fields.row(name or "(variable)")
-        objects.ref_field[at + 1] = fields.row(KEY_NAME)
+        objects.ref_field[at + 1] = fields.row(OF_KEY)
 
 
 def columns_of(objects: PythonObjects) -> ObjectColumns:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.heap.graph import NO_FIELD, RootKind
-from ingest.readers.cpython.objects import KEY_NAME
+from ingest.heap.graph import NO_FIELD, OF_KEY, RootKind
 from ingest.readers.shared.columns import RootColumns
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class PythonRoots:
             )
             for row, ident, at, text in variables:
                 key = self._fields.names[row] if row >= 0 else ""
-                if not key or key == KEY_NAME or key in _RELOADED or at < 0:
+                if not key or key == OF_KEY or key in _RELOADED or at < 0:
                     continue
                 ids.append(ident)
                 names.append(f"{module.name}.{key}")

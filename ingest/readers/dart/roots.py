@@ -9,6 +9,7 @@ import numpy as np
 
 from ingest.heap.graph import NO_FIELD, NO_TYPE, RootKind
 from ingest.readers.shared.columns import RootColumns
+from ingest.words.text import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.readers.dart.classes import SnapshotClasses, SnapshotObjects
+
+
+_MOST_DIGITS = 19
 
 
 class SnapshotRoots:
@@ -157,8 +161,9 @@ class SnapshotRoots:
         numbers = np.array([objects.referred(row, number) for row in rows.tolist()])
         ids = objects.values.pick(numbers.astype(np.int64))
         for row, name, text in zip(rows.tolist(), names, ids, strict=True):
-            if text is not None and len(text) < 20 and text.isdecimal():
-                yield name, int(text), objects.referred(row, owner)
+            place = whole_number(text or "", _MOST_DIGITS)
+            if place is not None:
+                yield name, place, objects.referred(row, owner)
 
     def _class_named(self, row: int) -> tuple[str, str]:
         """Name and library of the class that a VM class object represents."""

@@ -18,7 +18,7 @@ from ingest.errors import DumpError, MalformedDump, TruncatedDump
 from ingest.readers.dotnet.fastserialization import MAGIC as CONTAINER
 from ingest.readers.dotnet.fastserialization import Tag
 from ingest.readers.shared.binary import I32, U8, U32, Feed
-from ingest.words.text import counted
+from ingest.words.text import counted, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ _TRACE_MORE = Struct("<3i")
 _BEGIN = bytes([Tag.BEGIN_PRIVATE, Tag.BEGIN_PRIVATE, Tag.NOTHING])
 _LATEST_READER, _LATEST = 5, 6
 _LATEST_BLOCK_READER = 2
-_LONGEST_NAME_BYTES = 256
+_LONGEST_NAME_BYTES, _MOST_DIGITS = 256, 9
 _LONGEST_TEXT_BYTES = 1 << 16
 _SIZE_MASK = 0xFFFFFF
 
@@ -216,8 +216,9 @@ class Blocks:
             process = -1
             for _ in range(feed.count("properties")):
                 name, value = (feed.text(_LONGEST_TEXT_BYTES) for _ in range(2))
-                if name == "ProcessId" and value.isdecimal() and len(value) < 10:
-                    process = int(value)
+                number = whole_number(value, _MOST_DIGITS)
+                if name == "ProcessId" and number is not None:
+                    process = number
         except TruncatedDump as error:
             raise too_short(block, self._feed.name) from error
         return TraceHeader(_LATEST, pointer_bytes, process, ticks, rate)

@@ -368,14 +368,12 @@ def _name_fields(
         source = snapshot.id[np.searchsorted(edges.start, at, "right") - 1]
         table = np.array([table_of[n] for n in edges.name[at].tolist()], np.uint64)
         of_table = at[source == table]
-    held_values, repeated = (
-        _held_values(snapshot, edges, types),
-        _repeated(snapshot, edges, types),
+    held_values = _held_values(snapshot, edges, types)
+    repeated = np.concatenate(
+        (_repeated(snapshot, edges, types), _in_tables(snapshot, edges, types))
     )
-    in_tables = _in_tables(snapshot, edges, types)
     fields(edges, types, row_of, number_of, NO_FIELD)
     kind[repeated] = RefKind.WEAK
-    kind[in_tables] = RefKind.WEAK
     if len(held_values):
         edges.name[held_values] = len(names)
         names.append(_HELD_VALUE)
@@ -425,24 +423,24 @@ def _repeated(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.
     return np.asarray(at[is_value[edges.to[at]]])
 
 
-def _in_tables(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.bool_]:
-    """Bool (E,): the edges of tables of properties that objects also have as such.
+def _in_tables(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.int64]:
+    """int64: the edges of tables of properties that objects also have as such.
 
     V8 records what an object has in a table twice, as that of ``process``.
     """
-    is_repeated = np.zeros(len(edges.to), np.bool_)
     field, name = map(snapshot.strings.find, ("properties", "(object properties)"))
     if field < 0 or name < 0:
-        return is_repeated
+        return np.empty(0, np.int64)
     at = np.flatnonzero((edges.type == types.internal) & (edges.name == field))
     at = at[snapshot.name[edges.to[at]] == name]
     owner = np.searchsorted(edges.start, at, "right") - 1
+    is_repeated = np.zeros(len(edges.to), np.bool_)
     mark_repeated(
         edges, types.property, owner.astype(np.int64),
         edges.to[at].astype(np.int64),
         np.full(len(snapshot.type), -1, np.int64), is_repeated,
     )  # fmt: skip
-    return is_repeated
+    return np.flatnonzero(is_repeated)
 
 
 def _globals(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> Iterator[slice]:

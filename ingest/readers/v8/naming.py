@@ -12,6 +12,7 @@ from ingest.heap.values import ObjectValues, ValueKind
 from ingest.readers.shared.columns import starts_of
 from ingest.readers.v8.interfaces import Interfaces
 from ingest.readers.v8.rules import DETACHED, targets_of
+from ingest.words.text import whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ingest.readers.v8.rules import Edges, EdgeTypes, NodeTypes
 
 _STORED_UNITS = 128
-_LONGEST_PLACE = 10
+_MOST_DIGITS = 9
 _STORED_NAME_BYTES = 512
 _V8_CUTS_AT = 1024
 """The most characters of a string in a snapshot of V8."""
@@ -411,8 +412,8 @@ class NodeNames:
                     )
                 )
                 for place, one in entries.items():
-                    is_number = place.isdecimal() and len(place) < _LONGEST_PLACE
-                    before = str(int(place) - 1) if is_number else ""
+                    number = whole_number(place, _MOST_DIGITS)
+                    before = "" if number is None else str(number - 1)
                     key = entries.get(before, one)
                     is_string = snapshot.type[key] == self._kinds.string
                     if snapshot.name[one] != cell or not is_string:

@@ -8,21 +8,9 @@ from ingest.gate.findings import Finding, judge
 from ingest.gate.rules import Rules
 from ingest.readers.hrpy.chunks import Flag
 from tests.bench.gate import compared
-from tests.dumps.hrpy import HrpyHeap, texts_of
+from tests.dumps.hrpy import HrpyHeap
 
 _OWNER, _MAP, _TABLE, _LIST = 0x1000, 0x2000, 0x3000, 0x4000
-
-
-def shop() -> HrpyHeap:
-    """A module with one variable, which is a shop."""
-    heap = HrpyHeap()
-    heap.texts([0x100], ["SHOP"])
-    heap.dict(0x200, {0x100: _OWNER})
-    heap.chunk(
-        "module", [0x210], rest=[[0x200]], flags=Flag.OWNER | Flag.TEXTS,
-        counts=[2], values=texts_of(["shop"]),
-    )  # fmt: skip
-    return heap.module("shop", 0x210, 0x200)
 
 
 def some(first: int, count: int) -> list[int]:
@@ -43,7 +31,7 @@ def test_entries_of_a_weak_collection_are_no_growth_of_their_own(
 ) -> None:
     dumps = []
     for step in range(3):
-        heap, count = shop(), 100 + 50 * step
+        heap, count = HrpyHeap().variable("SHOP", _OWNER), 100 + 50 * step
         pages = some(0x100000, count)
         heap.chunk("shop.Page", pages, size=900)
         heap.chunk("list", [_LIST], rest=[pages], lengths=[count], flags=Flag.ELEMENTS)
@@ -65,7 +53,7 @@ def test_entries_of_a_weak_collection_are_no_growth_of_their_own(
 def test_keys_and_larger_values_of_the_runtime_are_one_finding() -> None:
     dumps = []
     for step in range(3):
-        heap, count = shop(), 100 + 50 * step
+        heap, count = HrpyHeap().variable("SHOP", _OWNER), 100 + 50 * step
         keys, values = some(0x300000, count), some(0x400000, count)
         heap.texts(keys, [f"page {number}" for number in range(count)])
         heap.chunk("bytearray", values, size=900)

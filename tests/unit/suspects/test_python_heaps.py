@@ -13,7 +13,7 @@ from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.hrpy.chunks import Flag
 from ingest.suspects.find import find_suspects
-from tests.dumps.hrpy import HrpyHeap, texts_of
+from tests.dumps.hrpy import HrpyHeap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
 _MANY = 400
 _PAGES, _OWNER, _BOUND = 0x100000, 0x1000, 0x2000
-
-
-def shop(variable: str, held: int) -> HrpyHeap:
-    """A module with one variable."""
-    heap = HrpyHeap()
-    heap.texts([0x100], [variable])
-    heap.dict(0x200, {0x100: held})
-    heap.chunk(
-        "module", [0x210], rest=[[0x200]], flags=Flag.OWNER | Flag.TEXTS,
-        counts=[2], values=texts_of(["shop"]),
-    )  # fmt: skip
-    return heap.module("shop", 0x210, 0x200)
 
 
 def pages(heap: HrpyHeap) -> list[int]:
@@ -56,7 +44,7 @@ def suspect_of(heap: HrpyHeap, folder: Path) -> Suspect:
 
 def extended_dict(field: str, value: int) -> HrpyHeap:
     """A variable that is an object of a class which extends a dict."""
-    heap = shop("RECENT", _OWNER)
+    heap = HrpyHeap().variable("RECENT", _OWNER)
     heap.chunk(
         "int", [_BOUND], flags=Flag.INTEGERS, values=struct.pack("<q", value)
     )  # fmt: skip
