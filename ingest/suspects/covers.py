@@ -88,6 +88,7 @@ class Covers:
         self.native = frozenset(graph.root_object[of_runtime].tolist())
         self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
+        self._named_by: dict[tuple[int, str | None, int, int], bool] = {}
         self._table_objects = places.table_objects
         self._of_program = statics_of_program(graph)
         variables = graph.root_object[self._of_program]
@@ -207,12 +208,21 @@ class Covers:
             return True
         if self._declares(edge):
             return True
-        if self._graph.field_name(edge.row) == OF_CLASS:
+        field = self._graph.field_name(edge.row)
+        if field == OF_CLASS:
             return False  # which no program has
         if self._places.part(edge.source) is not None:
             return tier == 1 or not self._weak[own]
         if self._is_of_library(edge.below[0]):
             return False  # as the functions of the global object are
+        key = own, field, int(self._graph.type_index[edge.below[0]]), tier
+        if key not in self._named_by:
+            self._named_by[key] = self._names_by_type(edge, tier)
+        return self._named_by[key]
+
+    def _names_by_type(self, edge: Edge, tier: int) -> bool:
+        """The same, as far as types and the field tell."""
+        own = int(self._graph.type_index[edge.source])
         if tier != 1 and self._is_collection(edge):
             return False  # of the program's own: what has it is named
         if tier == 2 and self._is_local(edge):

@@ -65,7 +65,7 @@ class Cuts(Covers):
         self._parser = CutParser(graph, places=places)
         reach = Reach(metrics.root_distance, metrics.path_parent, metrics.strength)
         self._what_if = WhatIf(graph, reach, self._referrers.held)
-        self._freed: dict[str, NDArray[np.uint8]] = {}
+        self._freed: dict[str, tuple[NDArray[np.uint8], int]] = {}
         self._roots: dict[int, int] = {}
         self._places_above: dict[tuple[int, int], dict[int, Edge | None]] = {}
 
@@ -111,11 +111,11 @@ class Cuts(Covers):
                 cut = self._parser.cut(text)
             except NotFound:
                 return None
-            self._freed[text] = np.packbits(self._what_if.lost(cut))
-        bits, graph = self._freed[text], self._graph
-        lost = np.unpackbits(bits, count=len(graph.object_id)).view(np.bool_)
-        size = int(graph.shallow_bytes[lost].sum())
-        return Verified(text, tuple(edges), lost, size)
+            lost = self._what_if.lost(cut)
+            size = int(self._graph.shallow_bytes[lost].sum())
+            self._freed[text] = np.packbits(lost), size
+        bits, size = self._freed[text]
+        return Verified(text, tuple(edges), bits, len(self._graph.object_id), size)
 
     def of(
         self,

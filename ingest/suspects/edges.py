@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MANY = 4096
 """References into one object, from which on it is shared by many."""
 
+_FEW = 16
+"""So many rows are compared with each reference faster than looked up in a table."""
+
 
 class Edge(NamedTuple):
     """A reference or a root that holds an object.
@@ -44,14 +47,21 @@ class Verified:
     Attributes:
         text: As ``what-if --cut`` takes it.
         edges: The places that it removes, the one to name first.
-        lost: Bool (N + M,). What it frees.
-        freed_bytes: The size of that.
+        bits: uint8. What it frees, as `numpy.packbits` orders bits.
+        object_count: N + M.
+        freed_bytes: The size of what it frees.
     """
 
     text: str
     edges: tuple[Edge, ...]
-    lost: Bools
+    bits: NDArray[np.uint8]
+    object_count: int
     freed_bytes: int
+
+    @property
+    def lost(self) -> Bools:
+        """Bool (N + M,). What it frees."""
+        return np.unpackbits(self.bits, count=self.object_count).view(np.bool_)
 
 
 class Referrers:
@@ -81,9 +91,7 @@ class Referrers:
         wanted = np.array(sorted({*targets} - self._into.keys()), np.int32)
         if not len(wanted):
             return
-        mark = np.zeros(len(graph.object_id), np.bool_)
-        mark[wanted] = True
-        rows = np.flatnonzero(mark[graph.ref_target])
+        rows = _rows_of(graph.ref_target, wanted, len(graph.object_id))
         if len(self.held.skipped):
             rows = rows[~self.held.skipped[rows]]
         rows = rows[np.argsort(graph.ref_target[rows], kind="stable")]
@@ -92,8 +100,23 @@ class Referrers:
         rows, sources = rows[alive], sources[alive]
         first = np.searchsorted(graph.ref_target[rows], wanted, "left").tolist()
         end = np.searchsorted(graph.ref_target[rows], wanted, "right").tolist()
-        roots = np.flatnonzero(mark[graph.root_object] & self.root_holds)
+        roots = _rows_of(graph.root_object, wanted, len(graph.object_id))
+        roots = roots[self.root_holds[roots]]
         rooted = graph.root_object[roots]
         for target, begin, after in zip(wanted.tolist(), first, end, strict=True):
             held_by = roots[rooted == target][: MANY + 1].tolist()
             self._into[target] = rows[begin:after], sources[begin:after], held_by
+
+
+def _rows_of(
+    column: NDArray[np.int32], wanted: NDArray[np.int32], objects: int
+) -> NDArray[np.intp]:
+    """The rows of a column, int32, in which some of ``objects`` objects are."""
+    if len(wanted) > _FEW:
+        mark = np.zeros(objects, np.bool_)
+        mark[wanted] = True
+        return np.flatnonzero(mark[column])
+    found = np.zeros(len(column), np.bool_)
+    for row in wanted:
+        found |= column == row
+    return np.flatnonzero(found)

@@ -442,11 +442,12 @@ class _Search:
         )
         slots = unused_slots(graph, pile.members)
         future = pending_future(graph, holder)
+        outside_bytes = self._outside_bytes(cut.lost)
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
-            retained_bytes=cut.freed_bytes - self._outside_bytes(cut.lost),
-            outside_bytes=self._outside_bytes(cut.lost),
+            retained_bytes=cut.freed_bytes - outside_bytes,
+            outside_bytes=outside_bytes,
             share=cut.freed_bytes / metrics.reachable_bytes,
             holder=holder,
             between=[graph.type_name(at) for at in holder.between],
@@ -472,7 +473,7 @@ class _Search:
         found = evidence(
             graph, metrics, holder, pile.members, words.pattern, slots, future
         )
-        return _Told(held, words, found, np.packbits(cut.lost))
+        return _Told(held, words, found, cut.bits)
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
         """Bytes that some objects own outside the heap."""

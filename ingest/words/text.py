@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def _at_most(name: str, length: int) -> str:
     return name if len(name) <= length else name[: length - 1] + "…"
 
 
+@lru_cache(maxsize=4096)
 def caption_of(type_name: str) -> str:
     """Return a short type name, for the caption of a node.
 
