@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.distances import ReferenceColumns
-    from ingest.arrays.compiled import Bytes, Ints
+    from ingest.arrays.compiled import Bools, Bytes, Ints
 
 
 _FEW = 16
@@ -123,12 +123,22 @@ def _search(
     return tail
 
 
-def reached(references: ReferenceColumns, objects: int) -> NDArray[np.bool_]:
+def reached(
+    references: ReferenceColumns, objects: int, known: Bools | None = None
+) -> NDArray[np.bool_]:
     """Bool (objects,): what can be reached along ``references`` from their roots.
 
     Memory: 9.25 bytes an object.
+
+    Args:
+        references: What is followed, from the roots' objects on.
+        objects: Number of objects.
+        known: Bool (objects,). What is taken for reached, and not searched from.
     """
     is_found = np.zeros(objects // 8 + 1, np.uint8)
+    if known is not None:
+        bits = np.packbits(known, bitorder="little")
+        is_found[: len(bits)] = bits
     queue, origin = np.empty((2, objects + 1), np.int32)
     _search(references, np.empty(0, np.int32), ENDLESS, is_found, queue, origin)
     return np.unpackbits(is_found, count=objects, bitorder="little").view(np.bool_)

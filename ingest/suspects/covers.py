@@ -15,10 +15,11 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
+from ingest.analysis.trees import marked
 from ingest.heap.graph import OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.edges import MANY, Edge, Referrers
-from ingest.suspects.joints import is_below, marked
+from ingest.suspects.joints import is_below
 from ingest.suspects.ownership import statics_of_program
 from ingest.what_if.places import UNNAMED_ROOT, UNNAMED_STATIC
 
@@ -136,7 +137,9 @@ class Covers:
         """Bool: which objects another one dominates."""
         if len(rows) > WIDE or above in self._subtrees:
             if above not in self._subtrees:
-                inside = marked(self._metrics, [np.array([above], np.int32)]) == 1
+                inside = (
+                    marked(self._metrics.dominator, [np.array([above], np.int32)]) == 1
+                )
                 self._subtrees = {above: inside}  # of one object at a time
             return np.asarray(self._subtrees[above][rows])
         found = np.zeros(len(rows), np.bool_)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from ingest.analysis.distances import ROOT, Reach
+from ingest.analysis.trees import marked
 from ingest.errors import NotFound
 from ingest.heap.graph import RootKind
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MAX_PLACES, MAX_STEPS, MOST_LEVELS, WIDE, Covers
 from ingest.suspects.edges import Edge, Verified
-from ingest.suspects.joints import by_size, is_below, join, marked, some_of
+from ingest.suspects.joints import by_size, is_below, join, some_of
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
 from ingest.what_if.places import UNNAMED_ROOT
@@ -210,24 +211,29 @@ class Cuts(Covers):
             target: What is above them all.
             kind: Their type.
         """
-        dominator, at = self._metrics.dominator, members.copy()
+        entry = int(self._entries_below(target, members[:1])[0])
+        if int(self._metrics.dominator[entry]) != target:
+            return []
+        cover = self._best_cover(entry, kind)
+        if cover is None and target != ROOT:
+            # Those that refer to one another, as tasks that wait for one event.
+            entries = self._entries_below(target, members)
+            inside = marked(self._metrics.dominator, [entries]) == 1
+            cover = self._best_cover(entry, kind, inside)
+        if not cover or len(self._words_of(cover)) < 2 or self.is_weak(cover[0]):
+            return []
+        return cover
+
+    def _entries_below(self, target: int, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """What a target dominates immediately, with each of some objects below it."""
+        dominator, at = self._metrics.dominator, rows.copy()
         for _ in range(MOST_LEVELS):
             up = dominator[at]
             is_below_it = (up != target) & (up >= 0)
             if not is_below_it.any():
                 break
             at[is_below_it] = up[is_below_it]
-        entry = int(at[0])
-        if int(dominator[entry]) != target:
-            return []
-        cover = self._best_cover(entry, kind)
-        if cover is None and target != ROOT:
-            # Those that refer to one another, as tasks that wait for one event.
-            inside = marked(self._metrics, [at]) == 1
-            cover = self._best_cover(entry, kind, inside)
-        if not cover or len(self._words_of(cover)) < 2 or self.is_weak(cover[0]):
-            return []
-        return cover
+        return at
 
     def _of_cover(self, cover: list[Edge] | None) -> Iterator[Verified | None]:
         """The cuts of a cover: of each place where one may be enough, and of all."""

@@ -9,12 +9,9 @@ import numpy as np
 from ingest.arrays.compiled import kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from ingest.analysis.metrics import HeapMetrics
-    from ingest.arrays.compiled import Bools, Bytes, Ints
+    from ingest.arrays.compiled import Bools, Ints
 
 
 @kernel
@@ -53,39 +50,6 @@ def join(
         while row >= 0 and total[row] < least:
             below, row = row, dominator[row]
         found[at], entry[at] = row, below
-
-
-@kernel
-def _mark(dominator: Ints, mark: Bytes, links: Ints) -> None:
-    """Give each object the mark of the nearest marked object that dominates it.
-
-    ``mark`` is 0 where it is not known; 255 is for none. ``links`` is scratch.
-    """
-    for first in range(len(dominator)):
-        row, below = first, -1
-        while row >= 0 and mark[row] == 0:
-            links[row] = below
-            below, row = row, dominator[row]
-        found = mark[row] if row >= 0 else 255
-        while below >= 0:
-            mark[below] = found
-            below = links[below]
-
-
-def marked(
-    metrics: HeapMetrics, piles: Sequence[NDArray[np.int32]]
-) -> NDArray[np.uint8]:
-    """uint8 (N + M,): 1 + the pile that an object is in, 255 for none.
-
-    Args:
-        metrics: The metrics of the heap.
-        piles: Objects of at most 254 piles; a pile includes all that they dominate.
-    """
-    mark = np.zeros(len(metrics.dominator), np.uint8)
-    for number, members in enumerate(piles, start=1):
-        mark[members] = number
-    _mark(metrics.dominator, mark, np.empty(len(mark), np.int32))
-    return mark
 
 
 def some_of(rows: NDArray[np.int32], most: int) -> NDArray[np.int32]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT
+from ingest.analysis.trees import marked
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.heap.values import ValueKind
@@ -23,7 +24,7 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.classes import classes_of
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
-from ingest.suspects.joints import marked, some_of
+from ingest.suspects.joints import some_of
 from ingest.suspects.ownership import Ownership, owned, ownership
 from ingest.system.memory import beside
 from ingest.what_if.places import UNNAMED_ROOT
@@ -143,7 +144,7 @@ class Held(NamedTuple):
 
 def _outermost(metrics: HeapMetrics, rows: NDArray[np.int32]) -> NDArray[np.int32]:
     """Those of some objects that no other one dominates."""
-    above, mark = metrics.dominator[rows], marked(metrics, [rows])
+    above, mark = metrics.dominator[rows], marked(metrics.dominator, [rows])
     return np.asarray(rows[(above < 0) | (mark[np.maximum(above, 0)] != 1)])
 
 
@@ -529,7 +530,7 @@ class PileSearch:
         own = self.classes[kind]
         if self._is_text(int(kind)):
             return False  # of which each is made of others
-        mark = marked(self.metrics, [members])
+        mark = marked(self.metrics.dominator, [members])
         kinds = self.graph.type_index[mark == 1]
         others = np.count_nonzero(self.classes[kinds[kinds >= 0]] <= own)
         return bool(count >= RUN_SHARE * others)

@@ -14,19 +14,49 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import (
+    ROOT,
     holding_references,
     holding_roots,
     search_roots,
 )
 from ingest.analysis.shortest import reached
+from ingest.analysis.trees import marked
 from ingest.analysis.types import count_by, sum_by
+from ingest.arrays.compiled import kernel
+from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ingest.analysis.distances import Reach, ReferenceColumns
-    from ingest.arrays.compiled import Bools, Longs
+    from ingest.arrays.compiled import Bools, Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
+
+_FEW = 4
+"""Where more than this part of all objects lost its path, all is searched anew."""
+
+
+@kernel
+def _lead_to(
+    start: Starts,
+    targets: Ints,
+    skipped: Bools,
+    is_source: Bools,
+    is_wanted: Bools,
+    found: Bools,
+    first: int,
+    end: int,
+) -> None:
+    """Mark in ``found`` what is wanted and what sources from ``first`` on refer to.
+
+    ``skipped`` is bool (E,), the other flags are bool (N + M,).
+    """
+    for source in range(first, end):
+        if not is_source[source]:
+            continue
+        for ref in range(start[source], start[source + 1]):
+            if is_wanted[targets[ref]] and not skipped[ref]:
+                found[targets[ref]] = True
 
 
 class Cut(NamedTuple):
@@ -93,6 +123,7 @@ class WhatIf:
     ) -> None:
         self.graph = graph
         reach = search_roots(graph) if reach is None else reach
+        self._parent = reach.parent
         self._held = held or holding_references(graph, reach.strength)
         self._root_holds = holding_roots(graph, reach.strength)
         self.alive = reach.distance > 0
@@ -100,8 +131,41 @@ class WhatIf:
         self.reachable_count = int(np.count_nonzero(self.alive[: graph.object_count]))
 
     def lost(self, cut: Cut) -> Bools:
-        """Bool (N + M,): what is reachable before a cut but not after it."""
-        return self.alive & ~reached(self.left_by(cut), len(self.graph.object_id))
+        """Bool (N + M,): what is reachable before a cut but not after it.
+
+        Only what has lost its path from a root can be, and it is not where a reference
+        from elsewhere still leads to it.
+        """
+        graph, left, loose = self.graph, self.left_by(cut), self._loose(cut)
+        objects = len(graph.object_id)
+        if _FEW * int(np.count_nonzero(loose)) > objects:
+            return self.alive & ~reached(left, objects)
+        is_seed = np.zeros(objects, np.bool_)
+        is_seed[left.roots] = loose[left.roots]
+        is_source = self.alive & ~loose
+        flags = left.skipped, is_source, loose, is_seed
+        columns = left.start, left.target, *flags
+        in_ranges(lambda *rows: _lead_to(*columns, *rows), 0, objects)
+        seeds = np.flatnonzero(is_seed).astype(np.int32)
+        again = reached(left._replace(roots=seeds), objects, ~loose)
+        return np.asarray(~again)
+
+    def _loose(self, cut: Cut) -> Bools:
+        """Bool (N + M,): what has its path from a root through what a cut removes."""
+        graph, parent = self.graph, self._parent
+        rows = np.flatnonzero(cut.references)
+        targets = graph.ref_target[rows]
+        on_path = parent[targets] == graph.sources(rows)
+        starts = np.concatenate(
+            [
+                targets[on_path],
+                graph.root_object[cut.roots & (parent[graph.root_object] == ROOT)],
+                np.flatnonzero(cut.objects & self.alive),
+            ],
+            dtype=np.int32,
+            casting="same_kind",
+        )
+        return np.asarray(marked(parent, [starts]) == 1)
 
     def reached_from(self, objects: Bools) -> Bools:
         """Bool (N + M,): what references that hold lead to, with the objects."""

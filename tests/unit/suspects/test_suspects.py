@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.metrics import analyse
+from ingest.analysis.trees import marked
 from ingest.heap.graph import RefKind
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
@@ -21,7 +22,6 @@ from ingest.readers import open_source
 from ingest.readers.gclog.reader import read
 from ingest.runtimes import DART, DOTNET, TypeClass
 from ingest.suspects.find import find_suspects
-from ingest.suspects.joints import marked
 from ingest.suspects.ownership import ownership
 from ingest.suspects.piles import PileSearch
 from ingest.what_if.cut_parser import CutParser
@@ -372,7 +372,7 @@ def check_sizes(search: PileSearch) -> int:
     sizes = search.graph.shallow_bytes
     checked = 0
     for pile in search.piles():
-        mark = marked(search.metrics, [pile.members])
+        mark = marked(search.metrics.dominator, [pile.members])
         assert pile.retained_bytes == int(sizes[mark == 1].sum())
         assert 0 < pile.compared_bytes <= pile.retained_bytes
         checked += 1
