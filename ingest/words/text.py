@@ -115,6 +115,8 @@ def without_assemblies(name: str) -> str:
 
 
 def _without_namespaces(name: str) -> str:
+    if name.startswith("{"):  # the fields of a JavaScript object, whose names have dots
+        return name
     if found := _SCRIPT.match(name):  # the variables of a JavaScript script
         return found[1] + (found[2] or found[3])
     if "://" in name:  # the location of a JavaScript function

@@ -41,6 +41,7 @@ DICTIONARY = (
         ("dart:core::_Type", "dart:core", "_Type"),
         ("package:app/list.dart::Node", "package:app/list.dart", "Node"),
         ("Plain", "", "Plain"),
+        ("{key.1, a.b}", "", "{key.1, a.b}"),
         ("A.B+Inner", "A", "B+Inner"),
         ("<type 0x1d>", "", "<type 0x1d>"),
         ("", "", ""),
