@@ -97,6 +97,8 @@ class Runtime:
             are written for several; see `ingest.runtimes.of_types`.
         roots: Globs of pseudo objects that stand for roots.
         metadata: Globs of the virtual machine's data about the program.
+        code_texts: The fields of such data, by type, that refer to the text of code;
+            and the fields by which parts of a text refer to it.
         of_loaders: Types whose objects are such data too, unless there are many more
             of them than of another type: open archives, and those of class loaders.
         fixed: Globs of collections that cannot grow once they are made.
@@ -213,6 +215,7 @@ class Runtime:
     signs: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+    code_texts: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
     of_loaders: Mapping[str, str] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
     values: tuple[str, ...] = ()

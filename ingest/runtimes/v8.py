@@ -34,6 +34,7 @@ V8 = Runtime(
         "BuiltinModule",
         "module node:*", "scope in node:*",
     ),
+    code_texts=({"(compiled code)": "source"}, {"(sliced string)": "parent"}),
     containers=(
         "(array)", "Array", "Object", "Function", "Map", "Set", "WeakMap", "WeakSet",
         "WeakRef", "FinalizationRegistry", "* Iterator", "Promise", "Generator",

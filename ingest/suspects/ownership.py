@@ -22,7 +22,7 @@ from ingest.system.memory import in_ranges
 from ingest.what_if.places import described_types, statics_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -219,9 +219,41 @@ def ownership(
         np.zeros(rows, np.bool_),
     )
     _fill(metrics.dominator, graph.type_index, flags, is_table, _statics(graph), *found)
+    found.is_metadata[_texts_of_code(graph)] = True
     if metrics.strength is not None:
         found.owner[metrics.strength >= RefKind.WEAK] = UNREACHABLE
     return found
+
+
+def _texts_of_code(graph: HeapGraph) -> NDArray[np.int32]:
+    """int32: texts of code that nothing else has, but for parts of them.
+
+    Functions that a library asked for their text have such parts.
+    """
+    of_code, of_parts = named(graph.runtime).code_texts
+    texts = np.unique(_targets(graph, of_code))
+    if not len(texts):
+        return texts
+    is_text = np.zeros(len(graph.type_index), np.bool_)
+    is_text[texts] = True
+    every = np.bincount(graph.ref_target[is_text[graph.ref_target]])
+    for fields in (of_code, of_parts):
+        targets = _targets(graph, fields)
+        every -= np.bincount(targets[is_text[targets]], minlength=len(every))
+    return np.asarray(texts[every[texts] == 0])
+
+
+def _targets(graph: HeapGraph, fields: Mapping[str, str]) -> NDArray[np.int32]:
+    """int32: what fields of objects refer to, given by type; with repetitions."""
+    found = [np.zeros(0, np.int32)]
+    if graph.ref_field is not None:
+        for type_name, name in fields.items():
+            if type_name in graph.type_names and name in graph.field_names:
+                kind = graph.type_names.index(type_name)
+                rows = np.flatnonzero(graph.ref_field == graph.field_names.index(name))
+                rows = rows[graph.type_index[graph.sources(rows)] == kind]
+                found.append(graph.ref_target[rows])
+    return np.concatenate(found)
 
 
 @kernel

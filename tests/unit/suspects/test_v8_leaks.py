@@ -632,3 +632,25 @@ def test_a_table_of_properties_is_no_second_place(tmp_path: Path) -> None:
 
     assert suspect.cut == "Shop.orders -> Array"
     assert "frees nothing" not in suspect.sentence
+
+
+@pytest.mark.parametrize("has_it", [False, True])
+def test_the_text_of_code_is_no_suspect_for_its_parts(
+    tmp_path: Path, *, has_it: bool
+) -> None:
+    """A library that asks its functions for their text has parts of it."""
+    heap = program()
+    heap.edge(1, "property", "orders", holding(heap, "Array", orders(heap)))
+    text = heap.node("string", "function lodash() {}", 100_000)
+    script = heap.node("code", "/srv/lodash.js", 144, [("internal", "source", text)])
+    heap.edge(1, "internal", "script", script)
+    part = heap.node("sliced string", "function", 20, [("internal", "parent", text)])
+    heap.edge(1, "property", "part", part)
+    if has_it:
+        heap.edge(1, "property", "text", text)
+
+    found = suspects_of(heap, tmp_path)
+
+    assert {one.sentence.split(" (")[0] for one in found} == (
+        {"400 Order", "One"} if has_it else {"400 Order"}
+    )
