@@ -176,6 +176,23 @@ class Cuts(Covers):
             ways[:2] = ways[1::-1]
         return next(chain.from_iterable(ways), None)
 
+    def of_text(
+        self,
+        text: str,
+        edges: Sequence[Edge],
+        members: NDArray[np.int32],
+        retained_bytes: int,
+        enough: float = ENOUGH,
+    ) -> Verified | None:
+        """The cut of a text, if it frees some objects and little besides."""
+        found, size = self._tried(text, edges), retained_bytes
+        is_good = self._frees(found, members, enough * size, TOO_MUCH * size)
+        return found if is_good else None
+
+    def edge(self, source: int, target: int) -> Edge:
+        """The reference of one object to another."""
+        return Edge(source, self._reference(source, target), (target,))
+
     def _frees(
         self,
         cut: Verified | None,

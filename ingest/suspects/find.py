@@ -310,7 +310,8 @@ class _Search:
         found: list[_Told] = []
         for some in alike.values():
             found += some
-            if len(some) == 1 or len({one.held.holder.words for one in some}) == 1:
+            places = {(one.held.holder.words, one.words.cut) for one in some}
+            if len(places) == 1:
                 continue
             piles = [one.held.pile for one in some]
             rows = np.concatenate([pile.members for pile in piles])
@@ -319,11 +320,29 @@ class _Search:
             pile = piles[0]._replace(
                 object_count=len(rows), retained_bytes=size, members=rows, entry=-1
             )
-            every = self._told(self._search.held(pile))
-            if every is not None and every.held.pile.retained_bytes >= ENOUGH * size:
-                del found[-len(some) :]
-                found.append(every)
+            for held in (self._search.held(pile), self._of_inner(pile, some)):
+                every = self._told(held)
+                if every and every.held.pile.retained_bytes >= ENOUGH * size:
+                    del found[-len(some) :]
+                    found.append(every)
+                    break
         return found
+
+    def _of_inner(self, pile: Pile, some: Sequence[_Told]) -> Held | None:
+        """The pile of several collections of one type, by the cut of that type.
+
+        As the lists of timers: each period has one, and only its address tells it.
+        """
+        inner = {one.words.inner for one in some}
+        first, name = some[0].held, next(iter(inner))
+        if len(inner) > 1 or not name or any(" -> " in one.words.cut for one in some):
+            return None
+        members, size = pile.members, pile.retained_bytes
+        cut = self._search.paths.cuts.of_text(name, first.cut.edges, members, size)
+        if cut is None:
+            return None
+        pile = pile._replace(retained_bytes=cut.freed_bytes)
+        return Held(pile, first.holder, cut, is_group=False)
 
     def _take(self, one: _Told) -> bool:
         """Note what a suspect frees; false if most of it is already reported.

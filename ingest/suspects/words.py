@@ -328,6 +328,8 @@ class Words:
         elif self.pattern in _COLLECTIONS:
             of = f" of {self.inner}" if self.inner else ""
             at = "at" if " -> " in self.cut else "that have"
+            if self.cut in map(self.captions.of, self.between):
+                at = "of"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
             how = f"remove the reference {self.cut}"

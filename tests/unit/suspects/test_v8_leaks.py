@@ -350,6 +350,30 @@ def test_timers_and_what_they_call_are_one_suspect(tmp_path: Path) -> None:
     assert found.advice.startswith("To free them, cancel the timers that have Order;")
 
 
+def test_timers_of_several_periods_are_one_suspect(tmp_path: Path) -> None:
+    """Node has a list for each, in a table and in a queue."""
+    heap = program()
+    table, queue, held = heap.node("object", "Object", 40), [], orders(heap)
+    for period in range(4):
+        timers = []
+        for order in held[period::4]:
+            call = closure(heap, "open", "/srv/shop.js")
+            heap.edge(call, "property", "order", order)
+            timers.append(
+                heap.node("object", "Timeout", 40, [("property", "_onTimeout", call)])
+            )
+        queue.append(holding(heap, "TimersList", timers))
+        heap.edge(table, "element", 1000 * period, queue[-1])
+    heap.edge(1, "property", "timerListMap", table)
+    heap.edge(1, "property", "timerListQueue", holding(heap, "Array", queue))
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert "400 Order" in found.sentence
+    assert found.cut == "TimersList"
+    assert found.advice.startswith("To free them, cancel the timers of TimersList;")
+
+
 def test_an_entry_of_a_weak_map_is_told_as_one(tmp_path: Path) -> None:
     heap = program()
     held = holding(heap, "Array", orders(heap))
