@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.fingerprints import normalised_type
 from ingest.analysis.tracking import allocation_at
 from ingest.analysis.types import rows_where
 from ingest.gate.findings import TREE, Rule, SourcePlace, each_time
-from ingest.runtimes import named
+from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import Paths
 from ingest.suspects.words import Words
 
@@ -80,12 +81,15 @@ def with_examples(
             continue
         kind = int(graph.type_index[rows[0]])
         held = paths.holder(kind, rows)
+        each = _of_each(finding, paths, graph, classes, rows)
+        if held is not None and each is not None and each.role != held.role:
+            held = each
         source = _made_at(graph, rows)
         if held is not None:
             source = source or _held_at(paths, held)
             if finding.rule is Rule.GROWTH:
                 example, _ = paths.steps(held)
-                sentence = _sentence(finding, graph, held, kind)
+                sentence = _sentence(finding, graph, held, kind, held is each)
                 finding = replace(finding, example=example, sentence=sentence)
         # Files are names that a redacted dump must not have.
         found.append(replace(finding, source=None if graph.is_redacted else source))
@@ -126,7 +130,35 @@ def place_of(function: str) -> SourcePlace | None:
     return None if _LIBRARIES.search(place.file) else place
 
 
-def _sentence(finding: Finding, graph: HeapGraph, holder: Holder, kind: int) -> str:
+def _of_each(
+    finding: Finding,
+    paths: Paths,
+    graph: HeapGraph,
+    classes: NDArray[np.uint8],
+    rows: Rows,
+) -> Holder | None:
+    """The field of the program's objects nearest above those that grew.
+
+    Many objects, which do not grow themselves, may each collect some of them.
+    """
+    for name in finding.steps[-2::-1]:
+        kinds = [
+            kind
+            for kind, full in enumerate(graph.type_names)
+            if classes[kind] == TypeClass.PROGRAM and normalised_type(full) == name
+        ]
+        if not kinds:
+            continue
+        if len(kinds) > 1 or paths.places.stands[kinds[0]]:
+            return None
+        edge = paths.inside(kinds[0], rows)
+        return edge and paths.of(edge, paths.cuts.member_below(edge, rows))
+    return None
+
+
+def _sentence(
+    finding: Finding, graph: HeapGraph, holder: Holder, kind: int, is_group: bool
+) -> str:
     """What holds the objects that grew, in the words of leak suspects."""
     return Words(
         type_name=graph.type_names[kind],
@@ -136,6 +168,7 @@ def _sentence(finding: Finding, graph: HeapGraph, holder: Holder, kind: int) -> 
         holder=holder,
         between=[graph.type_name(at) for at in holder.between],
         is_run=False,
+        is_group=is_group,
         captions=graph.captions,
         runtime=graph.runtime,
     ).sentence

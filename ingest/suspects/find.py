@@ -60,6 +60,7 @@ _LEAST_OF_SMALLER, _FEW = 100, 5
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 200, 12
 _MAX_CONTENTS, _MAX_GARBAGE = 5, 3
 _LEAST_INSIDE = 0.2
+_COLLECTED, _MOST_INSIDE = 5, 0.5
 
 
 class Findings(NamedTuple):
@@ -462,6 +463,7 @@ class _Search:
         slots = unused_slots(graph, pile.members)
         future = pending_future(graph, holder)
         outside_bytes = self._outside_bytes(cut.lost)
+        companions, inside_cut = self._companions(held)
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
@@ -480,7 +482,8 @@ class _Search:
             also=also,
             meanwhile=meanwhile,
             is_group=is_group,
-            companions=self._companions(held),
+            companions=companions,
+            inside_cut=inside_cut,
             waits_for=finalizer(graph) if pile.waits or holder.waits else None,
             has_many=holder.index >= 0 and paths.cuts.of_many(cut.edges),
             is_sparse=bool(slots),
@@ -498,17 +501,20 @@ class _Search:
         """Bytes that some objects own outside the heap."""
         return 0 if self._outside is None else int(self._outside[lost].sum())
 
-    def _companions(self, held: Held) -> str:
+    def _companions(self, held: Held) -> tuple[str, str]:
         """The objects that are freed with a pile, if they are more than the pile.
 
-        Also those inside of it that have most of its bytes as their own.
+        Also those inside of it that have most of its bytes as their own; and the cut
+        that frees these alone, if each object of the pile has collected many of them.
         """
         graph, metrics, pile = self._graph, self._metrics, held.pile
         own = int(metrics.retained_bytes[pile.members].sum())
         rows = np.flatnonzero(held.cut.lost)
-        inside = self._inside(pile, rows, held.cut.freed_bytes)
-        if 2 * own >= held.cut.freed_bytes or inside:
-            return inside
+        kind = self._inside(pile, rows, held.cut.freed_bytes)
+        if kind is not None:
+            return self._told_inside(held, kind, rows[graph.type_index[rows] == kind])
+        if 2 * own >= held.cut.freed_bytes:
+            return "", ""
         freed = kinds = graph.type_index[rows]
         classes = np.append(self._search.classes, np.uint8(TypeClass.METADATA))
         is_value = classes[kinds] <= TypeClass.LIBRARY
@@ -519,15 +525,38 @@ class _Search:
         sizes[pile.type_index] = 0
         kind = int(np.argmax(sizes))
         if sizes[kind] <= own:
-            return ""
-        return self._counted(kind, freed)
+            return "", ""
+        return self._counted(kind, int(np.count_nonzero(freed == kind))), ""
 
-    def _inside(self, pile: Pile, rows: NDArray[np.int64], freed_bytes: int) -> str:
-        """The objects of another type of the program that own most freed bytes."""
+    def _told_inside(
+        self, held: Held, kind: int, rows: NDArray[np.int64]
+    ) -> tuple[str, str]:
+        """Objects that those of a pile have, in words, and the cut of the field."""
+        graph, pile, paths = self._graph, held.pile, self._search.paths
+        told = self._counted(kind, len(rows))
+        if len(rows) < _COLLECTED * pile.object_count:
+            return told, ""
+        edge = paths.inside(pile.type_index, rows.astype(np.int32))
+        if edge is None:
+            return told, ""
+        place = paths.places.holder(edge.source, graph.field_name(edge.row))
+        text = f"{place} -> {graph.captions.of(graph.type_name(edge.below[0]))}"
+        cut = paths.cuts.of_text(
+            text, [edge], rows.astype(np.int32), held.cut.freed_bytes, _MOST_INSIDE
+        )
+        if cut is None:
+            return told, ""
+        there = int(np.count_nonzero(cut.lost[rows]))
+        return f"{self._counted(kind, there)} in {place}", text
+
+    def _inside(
+        self, pile: Pile, rows: NDArray[np.int64], freed_bytes: int
+    ) -> int | None:
+        """The other type of the program whose objects own most freed bytes."""
         graph = self._graph
         is_own = np.append(self._search.classes == TypeClass.PROGRAM, np.False_)
         if not is_own[pile.type_index]:
-            return ""
+            return None
         owner = rows.copy()
         for _ in range(MOST_LEVELS):
             above = self._metrics.dominator[owner]
@@ -551,12 +580,12 @@ class _Search:
         kind = int(np.argmax(sizes))
         is_of_program = bool(is_own[kind]) and kind != pile.type_index
         if not is_of_program or int(sizes[kind]) < least:
-            return ""
-        return self._counted(kind, freed)
+            return None
+        return kind
 
-    def _counted(self, kind: int, kinds: NDArray[np.int32]) -> str:
+    def _counted(self, kind: int, count: int) -> str:
         """How many objects are of a type, with its name."""
-        count, captions = int(np.count_nonzero(kinds == kind)), self._graph.captions
+        captions = self._graph.captions
         return f"{count:,} {printable(captions.of(self._graph.type_names[kind]))}"
 
     def _suspect(self, found: _Told) -> Suspect:

@@ -14,6 +14,7 @@ from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.cuts import ENOUGH, Cuts
+from ingest.suspects.joints import some_of
 from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT, ReferencePlaces
 from ingest.words.text import printable
 
@@ -40,8 +41,13 @@ _MAX_FUNCTION = 80
 _SUSPENDED = "function"
 """The field of V8's generators and async functions that refers to their function."""
 
+_MOST_INNER = 4
+
 _FEW_ENTRIES = 20
 """An object with fewer fields is no map."""
+
+_LOOKED_AT = 200
+"""Objects inside of others that are looked at for the field."""
 
 _LINKS, _MAX_LINK = 20, 10
 """Objects of a list that are looked at for a link, and objects in it."""
@@ -361,7 +367,8 @@ class Paths:
     def inner(self, holder: Holder, freed_bytes: int) -> str:
         """The collections inside of a holder's that have nearly all, in words.
 
-        As of a map of lists the one that is large; empty if there is none.
+        As of a map of lists the one that is large; empty if there is none, or if each
+        leads to the next one.
         """
         graph, found = self._graph, list[str]()
         runtime = named(graph.runtime)
@@ -395,7 +402,7 @@ class Paths:
                 further = holder.between[at - 1] if at else -1
                 key = self._key(above, below, further, field)
                 found.append(words + (f" {key}" if key else ""))
-        return " in ".join(found[::-1])
+        return " in ".join(found[::-1]) if len(found) <= _MOST_INNER else ""
 
     def entries(self, holder: Holder, count: int) -> str:
         """The pattern of a collection of the program's own that has the objects.
@@ -420,6 +427,36 @@ class Paths:
                 keys = map(graph.field_name, range(begin, min(begin + 2, end)))
                 return "map" if OF_KEY in keys else "list"
         return ""
+
+    def inside(self, kind: int, rows: NDArray[np.int32]) -> Edge | None:
+        """The field whose collection in each object of a type has some objects.
+
+        Args:
+            kind: The type.
+            rows: int32. Objects that those of the type dominate.
+
+        Returns:
+            The field of one of them; ``None`` if they have the objects in several
+            fields, if only one of them does, or if the type has no name.
+        """
+        if self.cuts.has_no_class[kind]:
+            return None
+        found: dict[str | None, Edge] = {}
+        owners = set[int]()
+        for row in some_of(rows, _LOOKED_AT).tolist():
+            at, below = int(self._metrics.dominator[row]), row
+            while at >= 0 and self._graph.type_index[at] != kind:
+                at, below = int(self._metrics.dominator[at]), at
+            field = self.field(at, below) if at >= 0 else None
+            if field is None or field.startswith("["):
+                return None
+            if self._classes[self._graph.type_index[below]] != TypeClass.CONTAINER:
+                return None
+            owners.add(at)
+            if field not in found:
+                found[field] = self.cuts.edge(at, below)
+        is_one = len(found) == 1 and len(owners) > 1
+        return next(iter(found.values())) if is_one else None
 
     def _key(self, entry: int, value: int, above: int, field: str) -> str:
         """The key of an entry of a map, as ``['acme']``; empty if it is no text.

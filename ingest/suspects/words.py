@@ -122,6 +122,8 @@ class Words:
         meanwhile: The same of frames and the like, which end of themselves.
         is_group: Whether many places of one role hold them, each its own.
         companions: What is freed with them and is more than they are, in words.
+        inside_cut: The cut that frees the companions alone, which each of them has
+            collected; empty if there is none.
         link: The fields by which one of a list holds the next one; empty if unknown.
         has_many: Whether many threads have a holder of these words.
         is_sparse: Whether they are an array that is nearly empty.
@@ -151,6 +153,7 @@ class Words:
     meanwhile: Sequence[str] = ()
     is_group: bool = False
     companions: str = ""
+    inside_cut: str = ""
     waits_for: str | None = None
     link: str = ""
     outside_bytes: int = 0
@@ -341,6 +344,8 @@ class Words:
         elif self.calls is not None:
             which = "it" if self.object_count == 1 else "one of them"
             how += f"; {which} calls {self.calls}"
+        if self.inside_cut:
+            how += f"; or keep {what}, and remove entries at {self.inside_cut}"
         return f"To free {what}, {how}."
 
     def _spoken(self, name: str) -> str:

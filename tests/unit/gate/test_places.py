@@ -8,7 +8,9 @@ from ingest.compare.dumps import of_heap
 from ingest.gate.findings import SourcePlace, judge
 from ingest.gate.places import place_of, with_examples
 from ingest.gate.rules import Rules
+from ingest.readers.hrpy.chunks import Flag
 from tests.bench.gate import tables_of
+from tests.dumps.hrpy import HrpyHeap
 from tests.dumps.ruby import ARRAY, OBJECT, RubyHeap
 from tests.dumps.v8 import V8Heap
 
@@ -109,3 +111,24 @@ def test_lines_of_ruby() -> None:
         dumps.append(heap.bytes())
 
     assert sources(dumps) == [SourcePlace("shop.rb", 7)]
+
+
+def test_growth_in_each_of_many_objects_is_told_with_their_field() -> None:
+    tables = []
+    for step in range(3):
+        heap, rooms, lists, held = HrpyHeap().variable("ROOMS", 0x9000), [], [], []
+        for at in range(10):
+            rooms.append(0x50000 + 64 * at)
+            lists.append(0x20000 + 64 * at)
+            held.append([0x100000 + 6400 * at + 64 * n for n in range(9 + 9 * step)])
+        heap.chunk("list", [0x9000], rest=[rooms], lengths=[10], flags=Flag.ELEMENTS)
+        heap.chunk("shop.Message", [one for some in held for one in some], size=600)
+        lengths = list(map(len, held))
+        heap.chunk("list", lists, rest=held, lengths=lengths, flags=Flag.ELEMENTS)
+        heap.chunk("shop.Room", rooms, size=80, named={"history": lists})
+        tables.append(tables_of(heap.bytes(), path_rows=True))
+    compared = [of_heap(str(at), one, None) for at, one in enumerate(tables)]
+
+    (found,), _ = with_examples(judge(compared, Rules()).findings, tables[-1])
+
+    assert found.sentence == "270 Message are held in a list by Room.history."

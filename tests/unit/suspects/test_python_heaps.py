@@ -16,6 +16,7 @@ from ingest.suspects.find import find_suspects
 from tests.dumps.hrpy import HrpyHeap
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ingest.suspects.find import Suspect
@@ -85,3 +86,56 @@ def test_objects_in_a_class_that_extends_a_dict_are_in_a_map(tmp_path: Path) -> 
     assert found.advice == (
         "To free them, remove entries at global variable shop.RECENT -> Recent."
     )
+
+
+@pytest.mark.parametrize("is_needed", [False, True])
+def test_what_each_object_has_collected_is_told_with_its_field(
+    tmp_path: Path, *, is_needed: bool
+) -> None:
+    heap = HrpyHeap().variable("ROOMS", 0x9000)
+    rooms = [0x50000 + 64 * at for at in range(10)]
+    lists = [0x20000 + 64 * at for at in range(10)]
+    notes = [0x30000 + 64 * at for at in range(10)]
+    said = [0x100000 + 64 * at for at in range(_MANY)]
+    each = _MANY // 10
+    heap.chunk("list", [0x9000], rest=[rooms], lengths=[10], flags=Flag.ELEMENTS)
+    fields: dict[str, Sequence[int]] = {"history": lists}
+    heap.chunk("shop.Message", said, size=600)
+    first = [said[each * at :][:each] for at in range(10)]
+    if is_needed:  # in two fields
+        fields["notes"] = notes
+        heap.chunk(
+            "list", notes, rest=[one[each // 2 :] for one in first],
+            lengths=10 * [each // 2], flags=Flag.ELEMENTS,
+        )  # fmt: skip
+        first = [one[: each // 2] for one in first]
+    heap.chunk(
+        "list", lists, rest=first, lengths=list(map(len, first)), flags=Flag.ELEMENTS
+    )
+    heap.chunk("shop.Room", rooms, size=80, named=fields)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith("10 Room (")
+    is_told = "with 400 Message in Room.history are held in list" in found.sentence
+    assert is_told is not is_needed
+    advice = "or keep them, and remove entries at Room.history -> list."
+    assert found.advice.endswith(advice) is not is_needed
+
+
+def test_maps_that_lead_to_one_another_are_not_all_written(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("STATE", _OWNER)
+    heap.chunk("shop.Doc", [_OWNER], named={"state": [0x200000]})
+    texts = [_PAGES + 64 * at for at in range(2 * _MANY)]
+    heap.texts(texts, [f"revision {at} {'x' * 200}" for at in range(2 * _MANY)])
+    heap.texts([0x3000, 0x3040], ["before", "text"])
+    for at, text in enumerate(texts):
+        state = 0x200000 + 64 * at
+        heap.dict(state, {0x3040: text, 0x3000: state + 64})
+    heap.dict(0x200000 + 64 * len(texts), {0x3040: texts[0]})
+
+    found = suspect_of(heap, tmp_path)
+
+    assert "str" in found.sentence
+    assert "Doc.state" in found.sentence
+    assert len(found.advice) < 200
