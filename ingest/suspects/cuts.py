@@ -598,9 +598,12 @@ class Cuts(Covers):
         """The row of a reference that holds, one of a named field if there is one."""
         graph = self._graph
         begin, end = graph.ref_start[source : source + 2].tolist()
-        rows = begin + np.flatnonzero(graph.ref_target[begin:end] == target)
+        is_one = graph.ref_target[begin:end] == target
         if len(self._referrers.held.skipped):
-            rows = rows[~self._referrers.held.skipped[rows]]
+            is_one &= ~self._referrers.held.skipped[begin:end]
+        if graph.ref_field is None:
+            return begin + int(is_one.argmax())
+        rows = begin + is_one.nonzero()[0]
         named_rows = [
             (name, row)
             for row in rows.tolist()
