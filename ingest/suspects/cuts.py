@@ -602,7 +602,7 @@ class Cuts(Covers):
         if len(self._referrers.held.skipped):
             is_one &= ~self._referrers.held.skipped[begin:end]
         if graph.ref_field is None:
-            return begin + int(is_one.argmax())
+            return int(begin + is_one.argmax())
         rows = begin + is_one.nonzero()[0]
         named_rows = [
             (name, row)

@@ -18,6 +18,7 @@ import numpy as np
 from ingest.analysis.distances import ROOT
 from ingest.analysis.trees import marked
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
+from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
@@ -167,9 +168,10 @@ class PileSearch:
     ) -> None:
         self.graph, self.metrics = graph, metrics
         self.classes = classes_of(graph, metrics, own)
+        self.paths = Paths(graph, metrics, self.classes)
+        release_pages(graph.shallow_bytes)
         # Seldom is there no container of the runtime's values, which needs both. Of
         # the second only owners and entries are used.
-        self.paths = Paths(graph, metrics, self.classes)
         stands = self.paths.places.stands
         owners = partial(ownership, graph, metrics, self.classes, stands)
         with beside(lambda: owners(libraries_own=True)) as libraries:
@@ -179,6 +181,8 @@ class PileSearch:
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
         self.least = max(int(PILE_SHARE * self.base), 1)
         self.metadata = np.packbits(self.program.is_metadata)
+        self._large = rows_where(metrics.retained_bytes >= self.least)
+        release_pages(graph.shallow_bytes)
         self._searches = 0
 
     def held(self, pile: Pile, most: int = SAMPLE) -> Held | None:
@@ -356,7 +360,9 @@ class PileSearch:
         kinds, dominator = self.graph.type_index, self.metrics.dominator
         tables = np.array(sorted(self.paths.places.table_objects), np.int32)
         if len(tables):
-            rows = np.flatnonzero(np.isin(dominator, tables)).astype(np.int32)
+            mark = np.zeros(len(dominator) + 2, np.bool_)  # also `ROOT`, unreachable
+            mark[tables] = True
+            rows = rows_where(mark[dominator])
             rows = rows[kinds[rows] >= 0]
             rows = rows[self.classes[kinds[rows]] == TypeClass.LIBRARY]
             for pile in self._one_by_one(rows):
@@ -433,8 +439,8 @@ class PileSearch:
             uint8 (N + M,): 1 + the row of a container in the list, 0 for other objects;
             and that list.
         """
-        tops = rows[entry == rows]
-        tops = tops[self.metrics.retained_bytes[tops] >= self.least]
+        at = np.minimum(np.searchsorted(rows, self._large), len(rows) - 1)
+        tops = rows[at[(rows[at] == self._large) & (entry[at] == self._large)]]
         kinds = self.graph.type_index[tops]
         tops = tops[(kinds >= 0) & (self.classes[kinds] != owning)][:_MAX_ENTRIES]
         slots = np.zeros(len(self.graph.type_index), np.uint8)
