@@ -114,6 +114,9 @@ class Runtime:
             pattern; further ones are in `ingest.suspects.words`.
         spoken: Regular expressions of names that are long by what a compiler or the
             runtime has made of them, and what a sentence has in place of each.
+        read_once: What the runtime reads from files of its own into a field, by the
+            type that has it; and the most objects. Of a type with but one object, none
+            are suspect: the certificates that are trusted, say.
         own_bytes: The runtime begins with so many bytes of values in its own fields,
             at most: they are no suspects.
         numbers: Regular expressions of parts of a type's name that differ between
@@ -148,6 +151,8 @@ class Runtime:
         unrecorded: Collections whose entries its dumps do not record: bytes of each
             entry that one has room for, by full name.
         finalizer_threads: Names of the threads that call finalizers.
+        finalizer_rests: Part of the place where such a thread is when it has ended with
+            all; empty if unknown.
         supertypes: Fields that lead, one after the other, from a class object to the
             class objects that it extends, with ``[]`` for the elements of a tuple;
             empty if its dumps do not tell.
@@ -226,6 +231,7 @@ class Runtime:
     patterns: Mapping[str, str] = field(default_factory=dict)
     numbers: tuple[tuple[str, str], ...] = ()
     spoken: tuple[tuple[str, str], ...] = ()
+    read_once: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     own_bytes: int = 0
     inside: tuple[str, ...] = ()
     platforms: tuple[Platform, ...] = ()
@@ -260,6 +266,7 @@ class Runtime:
     writes: str = ""
     unrecorded: Mapping[str, int] = field(default_factory=dict)
     finalizer_threads: tuple[str, ...] = ()
+    finalizer_rests: str = ""
     supertypes: tuple[str, ...] = ()
     enums: tuple[str, ...] = ()
     enum_name: str = "name"

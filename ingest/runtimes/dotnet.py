@@ -95,7 +95,12 @@ DOTNET = Runtime(
         "CallbackNode", "CallbackPartition", "Registrations",
         "Linked*CancellationTokenSource", "ContingentProperties", "LinkedSlot[[<]*",
         "LinkedSlotVolatile[[<]*", "TaskNode", "DelayPromise*", "WhenAllPromise*",
-        "*AsyncLocalValueMap",
+        "*AsyncLocalValueMap", "WorkStealingQueue[[<]*",
+        # Of System.Linq.Enumerable.
+        *(f"{name}Iterator*[[<]*" for name in (
+            "Concat2", "ConcatN", "Where*", "Select*", "AppendPrepend*", "Union*",
+            "Distinct", "Reverse", "DefaultIfEmpty",
+        )),
     ),
     library=(
         "System.*", "Microsoft.*", "Internal.*", "Interop*", "MS.*", "Mono.*",

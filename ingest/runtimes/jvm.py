@@ -24,6 +24,7 @@ JVM = Runtime(
     of_loaders={
         "java.util.zip.ZipFile$Source": "jdk.internal.loader.URLClassPath$JarLoader",
     },
+    read_once={"sun.security.ssl.X509TrustManagerImpl": ("trustedCerts", 1000)},
     fixed=("java.util.ImmutableCollections$*", "com.google.common.collect.Immutable*",
         "com.google.common.collect.Regular*",
         "java.util.concurrent.ArrayBlockingQueue"),
@@ -52,6 +53,10 @@ JVM = Runtime(
         "android.util.*Array*", "android.util.*Map*", "androidx.collection.*",
         "android*.arch.core.internal.*", "android.os.Message*",
         "com.google.common.collect.*", "it.unimi.dsi.fastutil.*",
+        "org.eclipse.collections.*", "org.jctools.queues.*", "org.pcollections.*",
+        "gnu.trove.*", "com.carrotsearch.hppc.*", "io.vavr.collection.*",
+        "org.agrona.collections.*", "org.apache.commons.collections*",
+        "io.netty.util.collection.*", "clojure.lang.Persistent*",
         "com.google.common.cache.LocalCache*", "com.github.benmanes.caffeine.cache.*",
     ),
     library=(
@@ -84,6 +89,7 @@ JVM = Runtime(
     waiting={"java.util.concurrent.CompletableFuture": ("stack", "")},
     root_words={"not_recorded": "a value of a class (ClassValue)"},
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
+    finalizer_rests="java.lang.ref.ReferenceQueue.",
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(
         # Lambdas, hidden classes, proxies, generated classes.

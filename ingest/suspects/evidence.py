@@ -162,16 +162,33 @@ def evidence(
 
 def finalizer(graph: HeapGraph) -> str:
     """The thread of the finalizer, with the place where it is if that is known."""
+    frames = _finalizer_frames(graph)
+    of_program = [frame for frame in frames if ".finalize(" in frame]
+    if frames:
+        return f"the finalizer thread, which is in {(of_program or frames)[0]}"
+    return "the finalizer thread"
+
+
+def finalizer_rests(graph: HeapGraph) -> bool:
+    """Whether the finalizer has ended with all, and waits for more.
+
+    What only it holds then was found with the collection before the dump.
+    """
+    frames, rests = _finalizer_frames(graph), named(graph.runtime).finalizer_rests
+    is_at_work = any(".finalize(" in frame for frame in frames)
+    return bool(rests) and not is_at_work and any(rests in frame for frame in frames)
+
+
+def _finalizer_frames(graph: HeapGraph) -> Sequence[str]:
+    """Where the thread of the finalizer is, the innermost first; empty if unknown."""
     stacks = graph.stacks
     for at, name in enumerate(graph.owners if stacks is not None else ()):
-        if name not in named(graph.runtime).finalizer_threads:
-            continue
-        assert stacks is not None
-        frames = stacks.frames[stacks.start[at] : stacks.end[at]]
-        of_program = [frame for frame in frames if ".finalize(" in frame]
-        if frames:
-            return f"the finalizer thread, which is in {(of_program or frames)[0]}"
-    return "the finalizer thread"
+        if name in named(graph.runtime).finalizer_threads:
+            assert stacks is not None
+            frames = stacks.frames[stacks.start[at] : stacks.end[at]]
+            if frames:
+                return frames
+    return ()
 
 
 def _ended(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:

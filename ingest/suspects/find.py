@@ -11,6 +11,7 @@ types of the runtime is our own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from ingest.suspects.evidence import (
     Evidence,
     evidence,
     finalizer,
+    finalizer_rests,
     pending_future,
     unused_slots,
 )
@@ -212,6 +214,9 @@ class _Search:
         piles = [few for pile in piles if (few := self._many_or_one(pile)) is not None]
         told = [one for pile in piles if (one := self._told(search.held(pile)))]
         least = max(SUSPECT_SHARE * search.base, LEAST_SHARE * metrics.reachable_bytes)
+        if self._graph.incomplete:
+            # Roots may be lost: little of much that none reaches says nothing.
+            least = max(least, SUSPECT_SHARE * int(self._graph.shallow_bytes.sum()))
         chosen = self._chosen(told, least)
         chosen += self._groups(least, _MAX_LOOKED_AT, MAX_SUSPECTS - len(chosen))
         chosen = self._outer(chosen)
@@ -441,20 +446,38 @@ class _Search:
 
     def _is_of_start(self, held: Held) -> bool:
         """Whether these are values that the runtime begins with, in its own fields."""
-        own_bytes, classes = named(self._graph.runtime).own_bytes, self._search.classes
-        if held.cut.freed_bytes >= own_bytes:
+        runtime, classes = named(self._graph.runtime), self._search.classes
+        if classes[held.pile.type_index] != TypeClass.PROGRAM:
+            for at, below in pairwise(held.holder.path):
+                if self._is_read_once(at, below, held.pile.object_count):
+                    return True
+        if held.cut.freed_bytes >= runtime.own_bytes:
             return False
         on_path = self._graph.type_index[list(held.holder.path)]
         return not (classes[on_path] == TypeClass.PROGRAM).any()
+
+    def _is_read_once(self, above: int, below: int, object_count: int) -> bool:
+        """Whether all are in the field that an object of the runtime fills by itself.
+
+        Of several such objects each fills its own: then they are as many as the program
+        has made.
+        """
+        read_once = named(self._graph.runtime).read_once
+        kind = self._graph.type_index[above]
+        field, most = read_once.get(self._graph.type_names[kind], ("", 0))
+        if object_count > most or self._metrics.type_reachable_count[kind] > 1:
+            return False
+        return self._search.paths.field(above, below) == field
 
     def _told(self, held: Held | None) -> _Told | None:
         """A pile in words, and what speaks for and against a leak."""
         if held is None:
             return None
-        if self._is_of_start(held):
-            return None
         graph, metrics = self._graph, self._metrics
         pile, holder, cut, is_group = held
+        waits = pile.waits or holder.waits
+        if self._is_of_start(held) or (waits and finalizer_rests(graph)):
+            return None
         paths = self._search.paths
         also, meanwhile = paths.cuts.places_of(cut.edges)
         link = (
@@ -484,7 +507,7 @@ class _Search:
             is_group=is_group,
             companions=companions,
             inside_cut=inside_cut,
-            waits_for=finalizer(graph) if pile.waits or holder.waits else None,
+            waits_for=finalizer(graph) if waits else None,
             has_many=holder.index >= 0 and paths.cuts.of_many(cut.edges),
             is_sparse=bool(slots),
             inner=paths.inner(holder, cut.freed_bytes),

@@ -653,8 +653,9 @@ class PileSearch:
             return
         largest = int(np.argmax(by_type))
         if 2 * by_type[largest] >= size:
-            members = values[kinds == largest]
-            yield self._pile_of(members, size, container, owner)
+            pile = self._pile_of(values[kinds == largest], size, container, owner)
+            is_run = self._is_run(pile.members, pile.object_count)
+            yield pile._replace(is_run=is_run)
 
     def _rows(
         self, level: Ownership, owners: list[int], container: int, size_bytes: int

@@ -324,10 +324,10 @@ class Words:
             how = (
                 f"make it smaller, or clear {self.cut}: removing entries frees nothing"
             )
-        elif self.link and self.is_run and self.pattern == "linked list":
-            how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
         elif self.future:
             how = f"finish the {self.future}, or remove the reference {self.cut}"
+        elif self.link and self.is_run and self.pattern == "linked list":
+            how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
         elif self.pattern in _COLLECTIONS:
             of = f" of {self.inner}" if self.inner else ""
             at = "at" if " -> " in self.cut else "that have"

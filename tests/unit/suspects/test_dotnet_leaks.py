@@ -289,3 +289,31 @@ def test_functions_that_wrap_one_another_are_no_event(tmp_path: Path) -> None:
     (found,) = shop.found(tmp_path).suspects
 
     assert "are held in a linked list by static field Steps.Pipeline" in found.sentence
+
+
+def test_queries_that_wrap_one_another_are_containers(tmp_path: Path) -> None:
+    shop = Program()
+    at = 0
+    for item in shop.things("App.Item", 300):
+        at = shop.make("System.Linq!Concat2Iterator<Item>", 56, at, item)
+        at = shop.make("System.Linq!WhereEnumerableIterator<Item>", 56, at)
+    shop.root("[static vars]/[static var App.Main.VIEW]", shop.make("App.View", 24, at))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Item (")
+    assert found.cut == "View -> WhereEnumerableIterator<Item>"
+
+
+def test_the_queues_of_a_bag_are_its_own(tmp_path: Path) -> None:
+    shop = Program()
+    queues = []
+    for _ in range(4):
+        items = shop.things("App.Sample", 100)
+        array = shop.make("App.Sample[]", 24 + 8 * len(items), *items)
+        queues.append(shop.make("WorkStealingQueue<Sample>", 40, array))
+    bag = shop.make("System.Collections.Concurrent.ConcurrentBag<Sample>", 32, *queues)
+    shop.root("[static vars]/[static var App.Metrics.BAG]", bag)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("400 Sample (")
+    assert "in a queue by static field" in found.sentence

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ingest.analysis.metrics import analyse
+from ingest.heap.completeness import Irregularity
+from ingest.reports.suspects import notes
 from ingest.suspects.find import find_suspects
 from tests.dumps.hprof import BYTE, LONG, OBJECT, SYSTEM_CLASS, THREAD_OBJECT, jdk
 from tests.unit.suspects.test_evidence import graph_of
@@ -275,6 +278,47 @@ def test_a_chain_of_futures_is_cut_at_its_first_one(tmp_path: Path) -> None:
     assert found.advice == f"To free them, {advice}"
 
 
+def test_links_of_a_library_that_never_end_are_counted(tmp_path: Path) -> None:
+    """As of `anyOf` with a future that never completes, and nothing of the program."""
+    shop = Program()
+    future = "java/util/concurrent/CompletableFuture"
+    shop.cls(future, "stack")
+    shop.cls(f"{future}$AnyOf", "next", "dep")
+    at = 0
+    for _ in range(300):
+        at = shop.make(f"{future}$AnyOf", next=at, dep=shop.make(future))
+    shop.main(SHUTDOWN=shop.make(future, stack=at))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 CompletableFuture$AnyOf (")
+    cut = "static field Main.SHUTDOWN -> CompletableFuture"
+    advice = f"finish the CompletableFuture, or remove the reference {cut}."
+    assert found.advice == f"To free them, {advice}"
+
+
+@pytest.mark.parametrize(("managers", "found"), [(1, 0), (2, 1)])
+def test_the_certificates_that_the_runtime_trusts(
+    managers: int, found: int, tmp_path: Path
+) -> None:
+    shop = Program()
+    shop.cls("sun/security/x509/X509CertImpl", "data")
+    shop.cls("sun/security/ssl/X509TrustManagerImpl", "trustedCerts")
+    shop.cls("app/Client", "manager")
+    clients = []
+    for _ in range(managers):
+        certificates = [
+            shop.make("sun/security/x509/X509CertImpl", data=shop.data(4000))
+            for _ in range(140)
+        ]
+        trusted = shop.map_of(certificates)
+        manager = shop.make("sun/security/ssl/X509TrustManagerImpl",
+            trustedCerts=trusted)  # fmt: skip
+        clients.append(shop.make("app/Client", manager=manager))
+    shop.main(CLIENTS=shop.array("[Ljava/lang/Object;", clients))
+
+    assert len(shop.found(tmp_path).suspects) == found
+
+
 def test_the_list_that_has_all_of_a_map_is_named(tmp_path: Path) -> None:
     shop = Program()
     shop.cls("java/util/ArrayList", "elementData")
@@ -315,12 +359,20 @@ def test_a_session_with_several_tables_of_them_is_named(tmp_path: Path) -> None:
 class Threads(Program):
     """A program with threads, each with objects of its own in a local or a table."""
 
-    def thread(self, number: int, local: int, table: int = 0) -> None:
-        letters = f"exec-{number}".encode()
+    def thread(
+        self,
+        number: int,
+        local: int,
+        table: int = 0,
+        *,
+        called: str = "",
+        trace: int = 0,
+    ) -> None:
+        letters = (called or f"exec-{number}").encode()
         text = self.dump.numbers(self._next(), BYTE, letters)
         name = self.make("java/lang/String", value=text)
         thread = self.make("java/lang/CarrierThread", name=name, table=table)
-        self.dump.root(THREAD_OBJECT, thread, number, 0)
+        self.dump.root(THREAD_OBJECT, thread, number, trace)
         if local:
             self.dump.root(JAVA_FRAME, local, number, 0)
 
@@ -336,6 +388,35 @@ def test_what_frames_of_many_threads_hold_is_one_suspect(tmp_path: Path) -> None
 
     assert found.sentence.startswith("360 Line (")
     assert found.sentence.endswith("held in a list by frames of threads exec-#.")
+
+
+@pytest.mark.parametrize("is_at_work", [False, True])
+def test_a_finalizer_that_rests_has_ended_with_all(
+    is_at_work: bool, tmp_path: Path
+) -> None:
+    """What it holds then has been found by the collection before the dump."""
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("java/lang/ref/ReferenceQueue")
+    shop.cls("java/lang/ref/Finalizer", above="java/lang/ref/FinalReference")
+    shop.cls("app/Socket", "data")
+    sockets = [shop.make("app/Socket", data=shop.data(900)) for _ in range(300)]
+    waiting = [shop.make("java/lang/ref/Finalizer", referent=one) for one in sockets]
+    shop.thread(
+        1, shop.array("[Ljava/lang/Object;", waiting), called="Finalizer", trace=1
+    )
+    frames = [
+        shop.dump.frame(0x51, "java/lang/Object", "wait", -3),
+        shop.dump.frame(0x52, "java/lang/ref/ReferenceQueue", "remove", 155),
+    ]
+    if is_at_work:
+        frames.insert(1, shop.dump.frame(0x53, "app/Socket", "finalize", 9))
+    shop.dump.trace(1, 1, frames)
+    suspects = shop.found(tmp_path).suspects
+
+    assert len(suspects) == is_at_work
+    if is_at_work:
+        assert "in app.Socket.finalize(" in suspects[0].sentence
 
 
 def test_values_that_thread_locals_have_left_in_threads(tmp_path: Path) -> None:
@@ -455,3 +536,57 @@ def test_entries_of_a_weak_map_that_have_lost_their_keys(
     assert [doubt[: len(expected)] for doubt in found.doubts] == (
         [expected] if lost == 300 else []
     )
+
+
+def test_many_small_collections_are_named_by_their_field(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("app/Line", "text")
+    shop.cls("app/Session", "audit")
+    sessions = []
+    for _ in range(60):
+        lines = [shop.make("app/Line", text=shop.data(60)) for _ in range(10)]
+        audit = shop.array("[Ljava/lang/Object;", lines)
+        audit = shop.make("java/util/ArrayList", elementData=audit)
+        sessions.append(shop.make("app/Session", audit=audit))
+    shop.main(SESSIONS=shop.map_of(sessions))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("60 Session (")
+    assert " with 600 Line in Session.audit are held in a map by " in found.sentence
+
+
+def test_collections_of_a_library_are_named_by_their_holder(tmp_path: Path) -> None:
+    shop = Program()
+    queue = "org/jctools/queues/MpscUnboundedArrayQueue"
+    shop.cls(queue, "consumerBuffer")
+    shop.cls("app/Message", "body")
+    shop.cls("app/Bus", "queue")
+    messages = [shop.make("app/Message", body=shop.data(90)) for _ in range(300)]
+    buffer = shop.array("[Ljava/lang/Object;", messages)
+    shop.main(BUS=shop.make("app/Bus", queue=shop.make(queue, consumerBuffer=buffer)))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.cut == "Bus.queue -> MpscUnboundedArrayQueue"
+    assert " are held in a queue by Bus.queue" in found.sentence
+
+
+def test_little_is_no_suspect_where_roots_are_lost(tmp_path: Path) -> None:
+    """A file that ends too early has lost its roots, and not most of its objects."""
+    shop = Program()
+    shop.cls("app/Event", "body")
+    shop.cls("app/Writer", "buffer")
+    for _ in range(300):
+        shop.make("app/Event", body=shop.data(500))
+    shop.main(OUT=shop.make("app/Writer", buffer=shop.data(4000)))
+    graph = graph_of(shop.dump, tmp_path)
+
+    assert find_suspects(graph, analyse(graph)).suspects
+    cut = Irregularity("truncated_record", 1, None)
+    graph = replace(graph, irregularities=(cut,))
+    found = find_suspects(graph, analyse(graph))
+    assert found.suspects == ()
+    assert found.garbage[0] == "300 Event"
+    (_, said) = notes(600, 160_000, 9, 5_000, 0, incomplete="it is cut",
+        garbage_types=found.garbage)  # fmt: skip
+    assert "that no root reaches, among them 300 Event: what holds" in said
