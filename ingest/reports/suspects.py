@@ -114,14 +114,19 @@ def notes(
     if incomplete:
         found.append(incomplete_note("This dump", incomplete))
     garbage = shallow_bytes - reachable_bytes
-    if not incomplete and garbage > _NOTABLE_GARBAGE * shallow_bytes:
+    unreached = (
+        f"{human_bytes(garbage)} in "
+        f"{counted(object_count - reachable_count, 'objects')} that no root reaches"
+    )
+    among = f", among them {' and '.join(garbage_types)}" if garbage_types else ""
+    if incomplete and 2 * garbage > shallow_bytes:
         found.append(
-            f"{garbage / shallow_bytes:.0%} of the heap is garbage: "
-            f"{human_bytes(garbage)} in "
-            f"{counted(object_count - reachable_count, 'objects')} "
-            "that no root reaches"
-            + (f", among them {' and '.join(garbage_types)}." if garbage_types else ".")
+            f"It has {unreached}{among}: what holds them is missing, or they are "
+            "garbage."
         )
+    elif not incomplete and garbage > _NOTABLE_GARBAGE * shallow_bytes:
+        share = f"{garbage / shallow_bytes:.0%}"
+        found.append(f"{share} of the heap is garbage: {unreached}{among}.")
     if metadata_bytes > _NOTABLE_METADATA * reachable_bytes:
         found.append(
             f"VM metadata (classes, code, scripts) is "

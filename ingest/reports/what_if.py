@@ -84,6 +84,7 @@ def _freed(what_if: WhatIf, freed: Freed) -> dict[str, object]:
         "objects": freed.object_count,
         "bytes": freed.shallow_bytes,
         "share": round(share, 4),
+        "outside_bytes": freed.outside_bytes,
     }
 
 
@@ -110,10 +111,12 @@ def as_text(dump: str, found: Mapping[str, object], captions: Captions) -> str:
     heads = ("cut", "objects cut", "references cut", "frees alone", "share", "so far")
     shown = Answer(heads, tuple(rows)).without_empty_columns()
     text += table_text(shown.columns, shown.rows)
+    outside = int(freed["outside_bytes"])
+    more = f", and {human_bytes(outside)} outside the heap" if outside else ""
     text += "\n" + folded(
         f"Freed by all of them together: {counted(int(freed['objects']), 'objects')}, "
         f"{human_bytes(int(freed['bytes']))}, "
-        f"{freed['share']:.1%} of the reachable heap.",
+        f"{freed['share']:.1%} of the reachable heap{more}.",
         "",
     )
     types = cast("list[dict[str, object]]", found["types"])

@@ -92,12 +92,14 @@ class Freed:
         shallow_bytes: Their size, bytes.
         type_count: int64 (T,). Objects of each type.
         type_bytes: int64 (T,), bytes.
+        outside_bytes: What they own outside the heap.
     """
 
     object_count: int
     shallow_bytes: int
     type_count: Longs
     type_bytes: Longs
+    outside_bytes: int = 0
 
 
 class WhatIf:
@@ -207,12 +209,17 @@ class WhatIf:
         rows = np.flatnonzero(self.lost(all_cuts))
         rows = rows[rows < graph.object_count]
         kinds, sizes = graph.type_index[rows], graph.shallow_bytes[rows]
-        types = len(graph.type_names)
+        types, external = len(graph.type_names), graph.external
+        outside = 0
+        if external is not None:
+            is_freed = np.isin(external.object_index, rows)
+            outside = int(external.size_bytes[is_freed].sum())
         return Freed(
             len(rows),
             int(sizes.sum()),
             count_by(kinds, types),
             sum_by(kinds, sizes, types),
+            outside,
         )
 
 

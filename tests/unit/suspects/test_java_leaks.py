@@ -538,24 +538,6 @@ def test_entries_of_a_weak_map_that_have_lost_their_keys(
     )
 
 
-def test_many_small_collections_are_named_by_their_field(tmp_path: Path) -> None:
-    shop = Program()
-    shop.cls("java/util/ArrayList", "elementData")
-    shop.cls("app/Line", "text")
-    shop.cls("app/Session", "audit")
-    sessions = []
-    for _ in range(60):
-        lines = [shop.make("app/Line", text=shop.data(60)) for _ in range(10)]
-        audit = shop.array("[Ljava/lang/Object;", lines)
-        audit = shop.make("java/util/ArrayList", elementData=audit)
-        sessions.append(shop.make("app/Session", audit=audit))
-    shop.main(SESSIONS=shop.map_of(sessions))
-    (found,) = shop.found(tmp_path).suspects
-
-    assert found.sentence.startswith("60 Session (")
-    assert " with 600 Line in Session.audit are held in a map by " in found.sentence
-
-
 def test_collections_of_a_library_are_named_by_their_holder(tmp_path: Path) -> None:
     shop = Program()
     queue = "org/jctools/queues/MpscUnboundedArrayQueue"

@@ -12,6 +12,7 @@ from ingest.heap.graph import HeapGraph
 from ingest.heap.values import ExternalMemory
 from ingest.suspects.find import find_suspects
 from ingest.suspects.outside import outside_of, with_outside
+from ingest.what_if.freed import Cut, WhatIf
 from tests.deep import THOROUGH
 from tests.unit.graphs import graph_of, small_graphs
 
@@ -59,3 +60,13 @@ def test_a_suspect_is_told_with_its_memory_outside() -> None:
 
     assert "MiB outside the heap, 100% of both)" in first.sentence
     assert first.retained_bytes <= graph.shallow_bytes.sum()
+
+
+def test_what_a_cut_frees_outside_is_counted() -> None:
+    graph = owning(graph_of([1, 2], [], [], [], roots=[0], sizes=[16] * 4), 1 << 20)
+    nothing = Cut.nothing(graph)
+    is_first = np.array([True, False])
+
+    freed = WhatIf(graph).freed([nothing._replace(references=is_first)])
+
+    assert (freed.object_count, freed.outside_bytes) == (1, 1 << 20)
