@@ -29,6 +29,7 @@ RUBY = Runtime(
         "(data vm/*)", "(data objecttracing/*)", "(data tracepoint)", "RubyVM::*",
         "Method", "UnboundMethod", "Binding", "TracePoint",
         "ObjectSpace::InternalObjectWrapper",
+        "Gem::*", "Bundler::*",  # packages of which the program is made
     ),
     containers=(
         "Array", "Hash", "Set", "SortedSet", "Proc", "Enumerator", "Enumerator::*",
@@ -47,7 +48,7 @@ RUBY = Runtime(
         "Zlib::*",
         "JSON::*", "YAML::*", "Psych::*", "Logger", "Logger::*", "Net::*", "ERB",
         "Digest::*", "ThreadGroup", "MonitorMixin::*", "ObjectSpace::*", "ARGF.class",
-        "RbConfig::*", "Gem::*", "Bundler::*", "ActiveSupport::*", "ActiveModel::*",
+        "RbConfig::*", "ActiveSupport::*", "ActiveModel::*",
         "ActiveRecord::*", "ActionDispatch::*", "ActionController::*", "ActionView::*",
         "AbstractController::*", "Arel::*", "Rack::*", "Puma::*", "Sidekiq::*",
         "Zeitwerk::*", "I18n::*", "Mail::*", "Nokogiri::*", "Thor::*", "Rake::*",

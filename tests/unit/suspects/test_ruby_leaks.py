@@ -1,0 +1,37 @@
+"""Suspects of Ruby programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.analysis.metrics import analyse
+from ingest.heap.read_options import ReadOptions
+from ingest.progress import silent
+from ingest.readers import open_source, read
+from ingest.suspects.find import find_suspects
+from tests.dumps.ruby import ARRAY, MODULE, OBJECT, RubyHeap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MANY = 400
+
+
+def test_the_packages_of_a_program_are_no_suspect(tmp_path: Path) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x2000).core()
+    heap.module(0x2000, "Gem", 0x2100, 0x2200, of=MODULE, kind="MODULE")
+    heap.module(0x2100, "Gem::Specification", OBJECT, 0x3000)
+    heap.module(0x2200, "Shop::Order", OBJECT, 0x3100)
+    for array, of, first in ((0x3000, 0x2100, 0x10000), (0x3100, 0x2200, 0x80000)):
+        held = [first + 64 * at for at in range(_MANY)]
+        heap.obj(array, "ARRAY", ARRAY, *held, length=_MANY)
+        for one in held:
+            heap.obj(one, "OBJECT", of, memsize=600)
+    path = tmp_path / "x.json"
+    path.write_bytes(heap.bytes())
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(), silent)
+
+    (found,) = find_suspects(graph, analyse(graph)).suspects
+
+    assert found.sentence.startswith("400 Order (")
