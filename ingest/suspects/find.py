@@ -557,6 +557,8 @@ class _Search:
         """Objects that those of a pile have, in words, and the cut of the field."""
         graph, pile, paths = self._graph, held.pile, self._search.paths
         told = self._counted(kind, len(rows))
+        if part := paths.part_inside(pile.type_index, rows.astype(np.int32)):
+            return f"{told} in {part}", ""
         if len(rows) < _COLLECTED * pile.object_count:
             return told, ""
         edge = paths.inside(pile.type_index, rows.astype(np.int32))

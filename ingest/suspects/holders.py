@@ -458,6 +458,26 @@ class Paths:
         is_one = len(found) == 1 and len(owners) > 1
         return next(iter(found.values())) if is_one else None
 
+    def part_inside(self, kind: int, rows: NDArray[np.int32]) -> str:
+        """What of the program has objects inside of others, as a coroutine of a task.
+
+        Args:
+            kind: The type of the others.
+            rows: int32. Objects that those of the type dominate.
+
+        Returns:
+            Words for the nearest part above each object; empty if these are several.
+        """
+        found = set[str]()
+        for row in some_of(rows, _LOOKED_AT).tolist():
+            at, below, words = int(self._metrics.dominator[row]), row, ""
+            while not words and at >= 0 and self._graph.type_index[at] != kind:
+                if self.places.part(at) is not None:
+                    words = self.places.holder(at, self.field(at, below))
+                at, below = int(self._metrics.dominator[at]), at
+            found.add(words)
+        return found.pop() if len(found) == 1 else ""
+
     def _key(self, entry: int, value: int, above: int, field: str) -> str:
         """The key of an entry of a map, as ``['acme']``; empty if it is no text.
 

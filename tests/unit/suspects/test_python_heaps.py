@@ -13,7 +13,7 @@ from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.readers.hrpy.chunks import Flag
 from ingest.suspects.find import find_suspects
-from tests.dumps.hrpy import HrpyHeap
+from tests.dumps.hrpy import HrpyHeap, texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,3 +139,22 @@ def test_maps_that_lead_to_one_another_are_not_all_written(tmp_path: Path) -> No
     assert "str" in found.sentence
     assert "Doc.state" in found.sentence
     assert len(found.advice) < 200
+
+
+def test_the_coroutine_of_tasks_is_told_with_what_it_has(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("TASKS", _OWNER)
+    tasks = [0x200000 + 64 * at for at in range(_MANY)]
+    calls = [0x300000 + 64 * at for at in range(_MANY)]
+    uploads = [_PAGES + 64 * at for at in range(_MANY)]
+    heap.chunk("list", [_OWNER], rest=[tasks], lengths=[_MANY], flags=Flag.ELEMENTS)
+    heap.chunk("trio.Task", tasks, named={"coro": calls})
+    heap.chunk(
+        "coroutine", calls, named={"upload": uploads}, flags=Flag.TEXTS,
+        values=texts_of(_MANY * ["receive"]),
+    )  # fmt: skip
+    heap.chunk("shop.Upload", uploads, size=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith("400 Task (")
+    assert " with 400 Upload in coroutine receive are held in list" in found.sentence
