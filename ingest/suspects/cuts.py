@@ -189,6 +189,26 @@ class Cuts(Covers):
         is_good = self._frees(found, members, enough * size, TOO_MUCH * size)
         return found if is_good else None
 
+    def fields(
+        self, kind: int, members: NDArray[np.int32], retained_bytes: int
+    ) -> list[str]:
+        """The fields of one object that together hold some objects, if several do.
+
+        Args:
+            kind: The type of the objects.
+            members: int32. The objects, the one that retains most first.
+            retained_bytes: What they retain.
+        """
+        target = self._joint(members, retained_bytes)
+        cover = self._shared_cover(members, ROOT if target is None else target, kind)
+        names = [self._graph.field_name(edge.row) for edge in cover]
+        if len({edge.source for edge in cover}) != 1 or cover[0].source == ROOT:
+            return []
+        fields = [name for name in names if name is not None and name[0] != "["]
+        cut = self._tried(self._text(cover), cover)
+        is_all = self._frees(cut, members, ENOUGH * retained_bytes)
+        return fields if is_all and len(fields) == len(names) else []
+
     def edge(self, source: int, target: int) -> Edge:
         """The reference of one object to another."""
         return Edge(source, self._reference(source, target), (target,))

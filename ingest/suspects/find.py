@@ -20,7 +20,7 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
-from ingest.heap.graph import RefKind, RootKind
+from ingest.heap.graph import NO_TYPE, RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
@@ -62,7 +62,7 @@ _LEAST_OF_SMALLER, _FEW = 100, 5
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 200, 12
 _MAX_CONTENTS, _MAX_GARBAGE = 5, 3
 _LEAST_INSIDE = 0.2
-_COLLECTED, _MOST_INSIDE = 5, 0.5
+_COLLECTED, _MOST_INSIDE, _MOST_FIELDS = 5, 0.5, 3
 
 
 class Findings(NamedTuple):
@@ -510,7 +510,7 @@ class _Search:
             waits_for=finalizer(graph) if waits else None,
             has_many=holder.index >= 0 and paths.cuts.of_many(cut.edges),
             is_sparse=bool(slots),
-            inner=paths.inner(holder, cut.freed_bytes),
+            inner=paths.inner(holder, cut.freed_bytes) or self._fields(held),
             future=future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
@@ -523,6 +523,20 @@ class _Search:
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
         """Bytes that some objects own outside the heap."""
         return 0 if self._outside is None else int(self._outside[lost].sum())
+
+    def _fields(self, held: Held) -> str:
+        """The fields that together hold a pile, where the cut is above them."""
+        pile, between = held.pile, held.holder.between
+        kind = self._graph.type_index[between[0]] if between else NO_TYPE
+        is_object = kind >= 0 and self._search.classes[kind] == TypeClass.PROGRAM
+        if held.is_group or not is_object or kind == pile.type_index:
+            return ""
+        size = int(self._metrics.retained_bytes[pile.members].sum())
+        found = self._search.paths.cuts.fields(pile.type_index, pile.members, size)
+        if not 1 < len(found) <= _MOST_FIELDS:
+            return ""
+        *most, last = map(printable, found)
+        return f"{', '.join(most)} and {last}"
 
     def _companions(self, held: Held) -> tuple[str, str]:
         """The objects that are freed with a pile, if they are more than the pile.

@@ -158,3 +158,29 @@ def test_the_coroutine_of_tasks_is_told_with_what_it_has(tmp_path: Path) -> None
 
     assert found.sentence.startswith("400 Task (")
     assert " with 400 Upload in coroutine receive are held in list" in found.sentence
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_three_fields_that_hold_the_same_objects_are_named(
+    tmp_path: Path, *, is_first: bool
+) -> None:
+    heap = HrpyHeap().variable("REPOSITORY", _OWNER)
+    parts = [_PAGES + 64 * at for at in range(_MANY)]
+    heap.chunk("shop.Part", parts, size=600)
+    lists = [0x200000, 0x200040, 0x200080]
+    some = parts if is_first else parts[_MANY // 2 :]
+    heap.chunk(
+        "list", lists, rest=[parts, parts, some],
+        lengths=[_MANY, _MANY, len(some)], flags=Flag.ELEMENTS,
+    )  # fmt: skip
+    sold, ordered, recent = ([one] for one in lists)
+    heap.chunk(
+        "shop.Repository", [_OWNER],
+        named={"sold": sold, "sorted": ordered, "recent": recent},
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    assert "400 Part" in found.sentence
+    assert ("entries of sold, sorted and recent at" in found.advice) is is_first
+    assert "entries of sold and sorted" not in found.advice
