@@ -20,8 +20,9 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
-from ingest.heap.graph import NO_TYPE, RefKind, RootKind
+from ingest.heap.graph import RefKind, RootKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects.companions import Companions
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.evidence import (
@@ -61,8 +62,6 @@ SMALLER_SHARE = 0.01
 _LEAST_OF_SMALLER, _FEW = 100, 5
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 200, 12
 _MAX_CONTENTS, _MAX_GARBAGE = 5, 3
-_LEAST_INSIDE = 0.2
-_COLLECTED, _MOST_INSIDE, _MOST_FIELDS = 5, 0.5, 3
 
 
 class Findings(NamedTuple):
@@ -199,7 +198,8 @@ class _Search:
         outside: NDArray[np.int64] | None,
     ) -> None:
         self._graph, self._metrics, self._outside = graph, metrics, outside
-        self._search = PileSearch(graph, metrics, own)
+        self._search = search = PileSearch(graph, metrics, own)
+        self._companions = Companions(graph, metrics, search.classes, search.paths)
         self._taken = np.zeros(0, np.uint8)
         self._steps: list[NDArray[np.int32]] = []
 
@@ -486,7 +486,7 @@ class _Search:
         slots = unused_slots(graph, pile.members)
         future = pending_future(graph, holder)
         outside_bytes = self._outside_bytes(cut.lost)
-        companions, inside_cut = self._companions(held)
+        companions, inside_cut = self._companions.told(held)
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
@@ -506,11 +506,12 @@ class _Search:
             meanwhile=meanwhile,
             is_group=is_group,
             companions=companions,
+            direct_count=self._companions.direct_count(held),
             inside_cut=inside_cut,
             waits_for=finalizer(graph) if waits else None,
             has_many=holder.index >= 0 and paths.cuts.of_many(cut.edges),
             is_sparse=bool(slots),
-            inner=paths.inner(holder, cut.freed_bytes) or self._fields(held),
+            inner=paths.inner(holder, cut.freed_bytes) or self._companions.fields(held),
             future=future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
@@ -523,109 +524,6 @@ class _Search:
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
         """Bytes that some objects own outside the heap."""
         return 0 if self._outside is None else int(self._outside[lost].sum())
-
-    def _fields(self, held: Held) -> str:
-        """The fields that together hold a pile, where the cut is above them."""
-        pile, between = held.pile, held.holder.between
-        kind = self._graph.type_index[between[0]] if between else NO_TYPE
-        is_object = kind >= 0 and self._search.classes[kind] == TypeClass.PROGRAM
-        if held.is_group or not is_object or kind == pile.type_index:
-            return ""
-        size = int(self._metrics.retained_bytes[pile.members].sum())
-        found = self._search.paths.cuts.fields(pile.type_index, pile.members, size)
-        if not 1 < len(found) <= _MOST_FIELDS:
-            return ""
-        *most, last = map(printable, found)
-        return f"{', '.join(most)} and {last}"
-
-    def _companions(self, held: Held) -> tuple[str, str]:
-        """The objects that are freed with a pile, if they are more than the pile.
-
-        Also those inside of it that have most of its bytes as their own; and the cut
-        that frees these alone, if each object of the pile has collected many of them.
-        """
-        graph, metrics, pile = self._graph, self._metrics, held.pile
-        own = int(metrics.retained_bytes[pile.members].sum())
-        rows = np.flatnonzero(held.cut.lost)
-        kind = self._inside(pile, rows, held.cut.freed_bytes)
-        if kind is not None:
-            return self._told_inside(held, kind, rows[graph.type_index[rows] == kind])
-        if 2 * own >= held.cut.freed_bytes:
-            return "", ""
-        freed = kinds = graph.type_index[rows]
-        classes = np.append(self._search.classes, np.uint8(TypeClass.METADATA))
-        is_value = classes[kinds] <= TypeClass.LIBRARY
-        is_value &= graph.ref_start[rows] < graph.ref_start[rows + 1]  # no mere bytes
-        is_value &= ~np.isin(rows, held.holder.between)  # what has them itself
-        rows, kinds = rows[is_value], kinds[is_value]
-        sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
-        sizes[pile.type_index] = 0
-        kind = int(np.argmax(sizes))
-        if sizes[kind] <= own:
-            return "", ""
-        return self._counted(kind, int(np.count_nonzero(freed == kind))), ""
-
-    def _told_inside(
-        self, held: Held, kind: int, rows: NDArray[np.int64]
-    ) -> tuple[str, str]:
-        """Objects that those of a pile have, in words, and the cut of the field."""
-        graph, pile, paths = self._graph, held.pile, self._search.paths
-        told = self._counted(kind, len(rows))
-        if part := paths.part_inside(pile.type_index, rows.astype(np.int32)):
-            return f"{told} in {part}", ""
-        if len(rows) < _COLLECTED * pile.object_count:
-            return told, ""
-        edge = paths.inside(pile.type_index, rows.astype(np.int32))
-        if edge is None:
-            return told, ""
-        place = paths.places.holder(edge.source, graph.field_name(edge.row))
-        text = f"{place} -> {graph.captions.of(graph.type_name(edge.below[0]))}"
-        cut = paths.cuts.of_text(
-            text, [edge], rows.astype(np.int32), held.cut.freed_bytes, _MOST_INSIDE
-        )
-        if cut is None:
-            return told, ""
-        there = int(np.count_nonzero(cut.lost[rows]))
-        return f"{self._counted(kind, there)} in {place}", text
-
-    def _inside(
-        self, pile: Pile, rows: NDArray[np.int64], freed_bytes: int
-    ) -> int | None:
-        """The other type of the program whose objects own most freed bytes."""
-        graph = self._graph
-        is_own = np.append(self._search.classes == TypeClass.PROGRAM, np.False_)
-        if not is_own[pile.type_index]:
-            return None
-        owner = rows.copy()
-        for _ in range(MOST_LEVELS):
-            above = self._metrics.dominator[owner]
-            climbs = ~is_own[graph.type_index[owner]] & (above >= 0)
-            if not climbs.any():
-                break
-            owner[climbs] = above[climbs]
-        types = len(graph.type_names)
-        kinds = graph.type_index[owner]
-        of_type = kinds >= 0
-        sizes = sum_by(kinds[of_type], graph.shallow_bytes[rows[of_type]], types)
-        freed = graph.type_index[rows]
-        many = count_by(freed[freed >= 0], types)
-        sizes[many == 0] = 0  # what is above is not freed
-        least, has_no_class = freed_bytes / 2, self._search.paths.cuts.has_no_class
-        if has_no_class[pile.type_index]:
-            # Those that have a class tell what they are for.
-            tells = ~has_no_class & is_own[:-1]
-            sizes[~tells | (2 * many < pile.object_count)] = 0
-            least = _LEAST_INSIDE * freed_bytes
-        kind = int(np.argmax(sizes))
-        is_of_program = bool(is_own[kind]) and kind != pile.type_index
-        if not is_of_program or int(sizes[kind]) < least:
-            return None
-        return kind
-
-    def _counted(self, kind: int, count: int) -> str:
-        """How many objects are of a type, with its name."""
-        captions = self._graph.captions
-        return f"{count:,} {printable(captions.of(self._graph.type_names[kind]))}"
 
     def _suspect(self, found: _Told) -> Suspect:
         """Make a suspect of a pile."""

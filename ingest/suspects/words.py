@@ -124,6 +124,8 @@ class Words:
         companions: What is freed with them and is more than they are, in words.
         inside_cut: The cut that frees the companions alone, which each of them has
             collected; empty if there is none.
+        direct_count: How many are in their collection themselves, if the others are
+            parts of these; 0 otherwise.
         link: The fields by which one of a list holds the next one; empty if unknown.
         has_many: Whether many threads have a holder of these words.
         is_sparse: Whether they are an array that is nearly empty.
@@ -154,6 +156,7 @@ class Words:
     is_group: bool = False
     companions: str = ""
     inside_cut: str = ""
+    direct_count: int = 0
     waits_for: str | None = None
     link: str = ""
     outside_bytes: int = 0
@@ -267,6 +270,8 @@ class Words:
             what += f" ({size}, {self.share:.0%} of {of})"
         if self.companions:
             what += f" with {self.companions}"
+        if self.direct_count:
+            what += f", {self.direct_count:,} of them directly,"
         is_one = self.object_count == 1
         if self.waits_for is not None:
             verb = "waits" if is_one else "wait"

@@ -184,3 +184,19 @@ def test_three_fields_that_hold_the_same_objects_are_named(
     assert "400 Part" in found.sentence
     assert ("entries of sold, sorted and recent at" in found.advice) is is_first
     assert "entries of sold and sorted" not in found.advice
+
+
+def test_the_entries_of_a_list_are_told_apart_from_their_parts(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("TITLES", _OWNER)
+    tags = [_PAGES + 64 * at for at in range(_MANY)]
+    titles, each = tags[:20], _MANY // 20 - 1
+    parts = [tags[20 + each * at :][:each] for at in range(20)]
+    heap.chunk("list", [_OWNER], rest=[titles], lengths=[20], flags=Flag.ELEMENTS)
+    heap.chunk("shop.Tag", tags, size=600, rest=parts + [[]] * (_MANY - 20))
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.object_count == _MANY
+    assert found.sentence.endswith(
+        ", 20 of them directly, are held in list shop.TITLES."
+    )

@@ -1,0 +1,158 @@
+"""What is freed with the objects of a suspect, and which of its fields have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.analysis.types import count_by, sum_by
+from ingest.heap.graph import NO_TYPE
+from ingest.runtimes import TypeClass
+from ingest.suspects.covers import MOST_LEVELS
+from ingest.words.text import printable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.heap.graph import HeapGraph
+    from ingest.suspects.holders import Paths
+    from ingest.suspects.piles import Held, Pile
+
+_LEAST_INSIDE = 0.2
+"""Share of what objects without a class retain, from which on those inside are told."""
+
+_COLLECTED, _MOST_INSIDE = 5, 0.5
+"""Each object of a pile has so many inside, which have this share of all."""
+
+_MOST_FIELDS = 3
+
+
+class Companions:
+    """What is beside and inside of the piles of one heap."""
+
+    def __init__(
+        self,
+        graph: HeapGraph,
+        metrics: HeapMetrics,
+        classes: NDArray[np.uint8],
+        paths: Paths,
+    ) -> None:
+        self._graph, self._metrics = graph, metrics
+        self._classes, self._paths = classes, paths
+
+    def fields(self, held: Held) -> str:
+        """The fields that together hold a pile, where the cut is above them."""
+        pile, between = held.pile, held.holder.between
+        kind = self._graph.type_index[between[0]] if between else NO_TYPE
+        is_object = kind >= 0 and self._classes[kind] == TypeClass.PROGRAM
+        if held.is_group or not is_object or kind == pile.type_index:
+            return ""
+        size = int(self._metrics.retained_bytes[pile.members].sum())
+        found = self._paths.cuts.fields(pile.type_index, pile.members, size)
+        if not 1 < len(found) <= _MOST_FIELDS:
+            return ""
+        *most, last = map(printable, found)
+        return f"{', '.join(most)} and {last}"
+
+    def direct_count(self, held: Held) -> int:
+        """How many of a pile are in its collection themselves; 0 where most are.
+
+        The others are parts of these, as the elements of documents.
+        """
+        graph, pile, between = self._graph, held.pile, held.holder.between
+        few = 1 < len(pile.members) <= pile.object_count // 2
+        if held.is_group or not between or not few:
+            return 0
+        entries = graph.ref_target[slice(*graph.ref_start[between[-1] :][:2])]
+        is_entry = np.isin(pile.members, entries)
+        return len(pile.members) if is_entry.all() else 0
+
+    def told(self, held: Held) -> tuple[str, str]:
+        """The objects that are freed with a pile, if they are more than the pile.
+
+        Also those inside of it that have most of its bytes as their own; and the cut
+        that frees these alone, if each object of the pile has collected many of them.
+        """
+        graph, metrics, pile = self._graph, self._metrics, held.pile
+        own = int(metrics.retained_bytes[pile.members].sum())
+        rows = np.flatnonzero(held.cut.lost)
+        kind = self._inside(pile, rows, held.cut.freed_bytes)
+        if kind is not None:
+            return self._told_inside(held, kind, rows[graph.type_index[rows] == kind])
+        if 2 * own >= held.cut.freed_bytes:
+            return "", ""
+        freed = kinds = graph.type_index[rows]
+        classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
+        is_value = classes[kinds] <= TypeClass.LIBRARY
+        is_value &= graph.ref_start[rows] < graph.ref_start[rows + 1]  # no mere bytes
+        is_value &= ~np.isin(rows, held.holder.between)  # what has them itself
+        rows, kinds = rows[is_value], kinds[is_value]
+        sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
+        sizes[pile.type_index] = 0
+        kind = int(np.argmax(sizes))
+        if sizes[kind] <= own:
+            return "", ""
+        return self._counted(kind, int(np.count_nonzero(freed == kind))), ""
+
+    def _told_inside(
+        self, held: Held, kind: int, rows: NDArray[np.int64]
+    ) -> tuple[str, str]:
+        """Objects that those of a pile have, in words, and the cut of the field."""
+        graph, pile, paths = self._graph, held.pile, self._paths
+        members = rows.astype(np.int32)
+        edge = None
+        if len(rows) >= _COLLECTED * pile.object_count:
+            edge = paths.inside(pile.type_index, members)
+        if edge is not None:
+            place = paths.places.holder(edge.source, graph.field_name(edge.row))
+            text = f"{place} -> {graph.captions.of(graph.type_name(edge.below[0]))}"
+            cut = paths.cuts.of_text(
+                text, [edge], members, held.cut.freed_bytes, _MOST_INSIDE
+            )
+            if cut is not None:
+                there = int(np.count_nonzero(cut.lost[rows]))
+                return f"{self._counted(kind, there)} in {place}", text
+        told = self._counted(kind, len(rows))
+        part = paths.part_inside(pile.type_index, members)
+        return f"{told} in {part}" if part else told, ""
+
+    def _inside(
+        self, pile: Pile, rows: NDArray[np.int64], freed_bytes: int
+    ) -> int | None:
+        """The other type of the program whose objects own most freed bytes."""
+        graph = self._graph
+        is_own = np.append(self._classes == TypeClass.PROGRAM, np.False_)
+        if not is_own[pile.type_index]:
+            return None
+        owner = rows.copy()
+        for _ in range(MOST_LEVELS):
+            above = self._metrics.dominator[owner]
+            climbs = ~is_own[graph.type_index[owner]] & (above >= 0)
+            if not climbs.any():
+                break
+            owner[climbs] = above[climbs]
+        types = len(graph.type_names)
+        kinds = graph.type_index[owner]
+        of_type = kinds >= 0
+        sizes = sum_by(kinds[of_type], graph.shallow_bytes[rows[of_type]], types)
+        freed = graph.type_index[rows]
+        many = count_by(freed[freed >= 0], types)
+        sizes[many == 0] = 0  # what is above is not freed
+        least, has_no_class = freed_bytes / 2, self._paths.cuts.has_no_class
+        if has_no_class[pile.type_index]:
+            # Those that have a class tell what they are for.
+            tells = ~has_no_class & is_own[:-1]
+            sizes[~tells | (2 * many < pile.object_count)] = 0
+            least = _LEAST_INSIDE * freed_bytes
+        kind = int(np.argmax(sizes))
+        is_of_program = bool(is_own[kind]) and kind != pile.type_index
+        if not is_of_program or int(sizes[kind]) < least:
+            return None
+        return kind
+
+    def _counted(self, kind: int, count: int) -> str:
+        """How many objects are of a type, with its name."""
+        captions = self._graph.captions
+        return f"{count:,} {printable(captions.of(self._graph.type_names[kind]))}"
