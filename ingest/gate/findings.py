@@ -66,8 +66,8 @@ _BYTES_SHARE = 0.01
 _LITTLE_BYTES, _LITTLE_SHARE, _FEW_OBJECTS = 2 << 10, 0.001, 10
 """Growth of fewer objects and bytes a dump, and of less of the heap, is a note."""
 
-_CODE = re.compile(r"(?i)\bcode\b")
-"""Types of compiled code, among the runtime's metadata."""
+_CODE = re.compile(r"(?i)\bcode\b|GCHeapHash")
+"""Types of compiled code and stubs, among the runtime's metadata."""
 
 _ABOUT = 1.1
 """Keys may be a few more than values, some of which threads hold as well."""

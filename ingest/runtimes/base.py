@@ -114,6 +114,8 @@ class Runtime:
             pattern; further ones are in `ingest.suspects.words`.
         spoken: Regular expressions of names that are long by what a compiler or the
             runtime has made of them, and what a sentence has in place of each.
+        captured: Regular expression of fields that a compiler makes for what an inner
+            class refers to; empty for none.
         read_once: What the runtime reads from files of its own into a field, by the
             type that has it; and the most objects. Of a type with but one object, none
             are suspect: the certificates that are trusted, say.
@@ -231,6 +233,7 @@ class Runtime:
     patterns: Mapping[str, str] = field(default_factory=dict)
     numbers: tuple[tuple[str, str], ...] = ()
     spoken: tuple[tuple[str, str], ...] = ()
+    captured: str = ""
     read_once: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     own_bytes: int = 0
     inside: tuple[str, ...] = ()

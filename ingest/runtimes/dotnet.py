@@ -76,6 +76,8 @@ DOTNET = Runtime(
     has_finalizer_queue=True,
     unique_hashes=True,
     unloads_types=True,
+    # Tables of the runtime itself: of stubs, and of assemblies that can be unloaded.
+    metadata=("*GCHeapHash", "*LAHashDependentHashTracker", "*LAHashKeyToTrackers"),
     roots=(".NET Roots", "[[].NET Roots]", "[[]* Roots]", "Root"),
     # Arrays of numbers are values, so that a large buffer has a name.
     values=tuple(f"{prefix}{name}[[]*]" for name in _DOTNET_PRIMITIVES

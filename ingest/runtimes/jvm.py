@@ -24,10 +24,12 @@ JVM = Runtime(
     of_loaders={
         "java.util.zip.ZipFile$Source": "jdk.internal.loader.URLClassPath$JarLoader",
     },
+    captured=r"(?:this|val)\$",
     read_once={"sun.security.ssl.X509TrustManagerImpl": ("trustedCerts", 1000)},
     fixed=("java.util.ImmutableCollections$*", "com.google.common.collect.Immutable*",
         "com.google.common.collect.Regular*",
-        "java.util.concurrent.ArrayBlockingQueue"),
+        "java.util.concurrent.ArrayBlockingQueue",
+        "java.util.concurrent.atomic.Atomic*Array"),
     # Arrays of numbers are values, so that a large buffer has a name.
     values=tuple(
         f"{name}[[]]"

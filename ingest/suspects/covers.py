@@ -230,6 +230,8 @@ class Covers:
             return False  # of the program's own: what has it is named
         if tier == 2 and self._is_local(edge):
             return True
+        if tier != 1 and self._is_captured(edge):
+            return False  # which no program can clear
         if tier != 1 and self.has_no_class[own]:
             return False
         if self._classes[own] == TypeClass.PROGRAM:
@@ -242,6 +244,11 @@ class Covers:
             and self.field(edge) is not None
             and not self._is_collection(edge)
         )
+
+    def _is_captured(self, edge: Edge) -> bool:
+        """Whether a compiler has made the field, for what an inner class refers to."""
+        captured = self._runtime.captured
+        return bool(captured) and bool(re.match(captured, self.field(edge) or ""))
 
     def _is_local(self, edge: Edge) -> bool:
         """Whether it is a variable of a function of the program's, in its scope."""

@@ -516,9 +516,12 @@ class _Search:
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
         )
-        found = evidence(
-            graph, metrics, holder, pile.members, words.pattern, slots, future
-        )
+        members = pile.members
+        if len(members) == 1 < pile.object_count and not pile.is_run:
+            # What frees one of them frees the others, too.
+            is_like = cut.lost & (graph.type_index == pile.type_index)
+            members = np.flatnonzero(is_like).astype(np.int32)
+        found = evidence(graph, metrics, holder, members, words.pattern, slots, future)
         return _Told(held, words, found, cut.bits)
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:

@@ -395,6 +395,23 @@ def test_a_thread_that_looks_at_a_map_changes_nothing(*, leaks: bool) -> None:
     ) or leaks  # fmt: skip
 
 
+def test_the_stubs_of_the_runtime_do_not_grow() -> None:
+    """CoreCLR keeps a table of them, which grows with each call into native code."""
+    dumps = []
+    for step in range(3):
+        program = Program(step, random.Random(1), random.Random(step))
+        background(program, OBJECTS)
+        stubs = [program.obj("System.SByte[]", 90) for _ in range(60 * (step + 1))]
+        table = program.array("System.Object[]", stubs)
+        name = "System.Runtime.CompilerServices.GCHeapHash"
+        program.root(program.obj(name, 40, table), HANDLE)
+        dumps.append(replace(compared(program.dump(), step), runtime="dotnet"))
+
+    judged = judge(dumps, Rules(suspects=False))
+
+    assert (judged.findings, judged.notes) == ([], [])
+
+
 def test_metadata_does_not_grow() -> None:
     dumps = []
     for step in range(3):

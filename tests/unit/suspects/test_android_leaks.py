@@ -152,3 +152,20 @@ def test_a_cache_with_a_bound_says_so(name: str, tmp_path: Path) -> None:
     assert "drops entries beyond its maxSize of 200" in "".join(
         found.doubts
     ) or found.doubts[0].startswith("LruCache has the name")
+
+
+def test_pages_that_one_cut_frees_are_all_destroyed(tmp_path: Path) -> None:
+    app = App()
+    app.cls("app/Feed", "rows", "view")
+    app.cls("android/view/View", "mContext")
+    app.cls("app/Row", "data")
+    feeds = []
+    for _ in range(6):
+        rows = [app.make("app/Row", data=app.data(100)) for _ in range(100)]
+        view = app.make("android/view/View", mContext=app.page(20_000))
+        feeds.append(app.make("app/Feed", rows=app.list_of(rows), view=view))
+    app.main(FEEDS=app.list_of(feeds))
+    found, *_ = app.found(tmp_path).suspects
+
+    assert found.sentence.startswith("6 Page (")
+    assert found.signs[0].startswith("All of them are destroyed")

@@ -572,3 +572,50 @@ def test_little_is_no_suspect_where_roots_are_lost(tmp_path: Path) -> None:
     (_, said) = notes(600, 160_000, 9, 5_000, 0, incomplete="it is cut",
         garbage_types=found.garbage)  # fmt: skip
     assert "that no root reaches, among them 300 Event: what holds" in said
+
+
+def test_what_a_compiler_has_made_is_no_holder(tmp_path: Path) -> None:
+    """An inner class refers to the object around it, as a listener does."""
+    shop = Program()
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("java/util/concurrent/ConcurrentLinkedDeque", "head")
+    shop.cls("app/Screen", "pixels")
+    shop.cls("app/Screen$1", "this$0")
+    shop.cls("app/Clock", "listeners")
+    shop.cls("app/Battery", "waiting")
+    screens = [shop.make("app/Screen", pixels=shop.data(500)) for _ in range(300)]
+    inner = [shop.make("app/Screen$1", **{"this$0": screen}) for screen in screens]
+    listeners = shop.array("[Ljava/lang/Object;", inner)
+    listeners = shop.make("java/util/ArrayList", elementData=listeners)
+    waiting = shop.array("[Ljava/lang/Object;", screens)
+    waiting = shop.make("java/util/concurrent/ConcurrentLinkedDeque", head=waiting)
+    shop.main(
+        CLOCK=shop.make("app/Clock", listeners=listeners),
+        BATTERY=shop.make("app/Battery", waiting=waiting),
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Screen (")
+    assert set(found.cut.split(" and ")) == {
+        "Clock.listeners -> ArrayList",
+        "Battery.waiting -> ConcurrentLinkedDeque",
+    }
+
+
+def test_a_deque_is_a_queue(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("java/util/concurrent/ConcurrentLinkedDeque", "head")
+    shop.cls("java/util/concurrent/ConcurrentLinkedDeque$Node", "item", "next")
+    shop.cls("app/Board", "moves")
+    shop.cls("app/Move", "cards")
+    at = 0
+    for _ in range(300):
+        move = shop.make("app/Move", cards=shop.data(300))
+        at = shop.make("java/util/concurrent/ConcurrentLinkedDeque$Node", item=move,
+            next=at)  # fmt: skip
+    moves = shop.make("java/util/concurrent/ConcurrentLinkedDeque", head=at)
+    shop.main(BOARD=shop.make("app/Board", moves=moves))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " are held in a queue by Board.moves" in found.sentence
+    assert found.advice.startswith("To free them, remove entries at Board.moves")
