@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.types import count_by, sum_by
+from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.heap.graph import NO_TYPE
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MOST_LEVELS
@@ -77,7 +77,7 @@ class Companions:
         """
         graph, metrics, pile = self._graph, self._metrics, held.pile
         own = int(metrics.retained_bytes[pile.members].sum())
-        rows = np.flatnonzero(held.cut.lost)
+        rows = rows_where(held.cut.lost)
         kind = self._inside(pile, rows, held.cut.freed_bytes)
         if kind is not None:
             return self._told_inside(held, kind, rows[graph.type_index[rows] == kind])
@@ -97,11 +97,11 @@ class Companions:
         return self._counted(kind, int(np.count_nonzero(freed == kind))), ""
 
     def _told_inside(
-        self, held: Held, kind: int, rows: NDArray[np.int64]
+        self, held: Held, kind: int, rows: NDArray[np.int32]
     ) -> tuple[str, str]:
         """Objects that those of a pile have, in words, and the cut of the field."""
         graph, pile, paths = self._graph, held.pile, self._paths
-        members = rows.astype(np.int32)
+        members = rows
         edge = None
         if len(rows) >= _COLLECTED * pile.object_count:
             edge = paths.inside(pile.type_index, members)
@@ -119,20 +119,22 @@ class Companions:
         return f"{told} in {part}" if part else told, ""
 
     def _inside(
-        self, pile: Pile, rows: NDArray[np.int64], freed_bytes: int
+        self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int
     ) -> int | None:
         """The other type of the program whose objects own most freed bytes."""
         graph = self._graph
         is_own = np.append(self._classes == TypeClass.PROGRAM, np.False_)
         if not is_own[pile.type_index]:
             return None
-        owner = rows.copy()
+        owner, climbing = rows.copy(), np.arange(len(rows), dtype=np.int32)
         for _ in range(MOST_LEVELS):
-            above = self._metrics.dominator[owner]
-            climbs = ~is_own[graph.type_index[owner]] & (above >= 0)
-            if not climbs.any():
+            at = owner[climbing]
+            above = self._metrics.dominator[at]
+            climbs = ~is_own[graph.type_index[at]] & (above >= 0)
+            climbing = climbing[climbs]
+            if not len(climbing):
                 break
-            owner[climbs] = above[climbs]
+            owner[climbing] = above[climbs]
         types = len(graph.type_names)
         kinds = graph.type_index[owner]
         of_type = kinds >= 0
