@@ -95,20 +95,24 @@ def _range(ids: Ids, found: Ids) -> Number:
 
 
 @kernel
-def _number_pages(ids: Ids, low: Number, shift: Number, pages: Ints) -> int:
+def _number_pages(
+    ids: Ids, low: Number, shift: Number, page_bits: Number, pages: Ints
+) -> int:
     """Number the pages that have an id from 0 on, in ``pages``, initially -1.
 
     Args:
         ids: The ids.
         low: The least id.
-        shift: Number of an id's bits within a page.
+        shift: Number of an id's bits that are equal in all ids.
+        page_bits: Number of the following bits that tell ids within a page apart. The
+            sum of both can exceed 63, so it is no shift.
         pages: Filled.
 
     Returns:
         How many pages have an id.
     """
     for row in range(len(ids)):
-        pages[(np.uint64(ids[row]) - low) >> shift] = 0
+        pages[(np.uint64(ids[row]) - low) >> shift >> page_bits] = 0
     count = 0
     for page in range(len(pages)):
         if pages[page] == 0:
@@ -328,9 +332,8 @@ class IdTable:
         for most in (_PAGES, max(_PAGES, len(ids) // _IDS_PER_PAGE)):
             page_bits = max(6, last.bit_length() - most.bit_length() + 1)
             pages = np.full((last >> page_bits) + 1, -1, np.int32)
-            count = _number_pages(
-                ids, np.uint64(low), np.uint64(shift + page_bits), pages
-            )
+            numbers = np.uint64(low), np.uint64(shift), np.uint64(page_bits)
+            count = _number_pages(ids, *numbers, pages)
             count <<= page_bits - 6
             if count <= len(ids) + 1:
                 break

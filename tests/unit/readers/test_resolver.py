@@ -261,6 +261,17 @@ def test_ascending_ids_far_apart_take_no_more_memory() -> None:
     assert table.find(np.array([0, 4, 1 << 62], np.uint64))[0].tolist() == [-1] * 3
 
 
+def test_ids_are_found_that_differ_in_one_bit() -> None:
+    """However high that bit is."""
+    for bit in range(1, 64):
+        ids = np.array([1, 1 ^ 1 << bit] + [1] * 40, np.uint64)
+
+        table = IdTable(ids)
+
+        assert table.find(ids)[0].tolist() == [0, 1] + [0] * 40
+        assert table.duplicate_of.tolist() == [-1, -1] + [0] * 40
+
+
 def test_ids_that_ascend_in_sequences_are_found_like_any_other() -> None:
     """Of an id that repeats, the first row counts."""
     rng = np.random.default_rng(1)
