@@ -121,8 +121,7 @@ def notes(
     among = f", among them {' and '.join(garbage_types)}" if garbage_types else ""
     if incomplete and 2 * garbage > shallow_bytes:
         found.append(
-            f"It has {unreached}{among}: what holds them is missing, or they are "
-            "garbage."
+            f"It has {unreached}{among}. What holds them may be in the missing part."
         )
     elif not incomplete and garbage > _NOTABLE_GARBAGE * shallow_bytes:
         share = f"{garbage / shallow_bytes:.0%}"

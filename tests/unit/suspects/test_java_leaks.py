@@ -571,7 +571,7 @@ def test_little_is_no_suspect_where_roots_are_lost(tmp_path: Path) -> None:
     assert found.garbage[0] == "300 Event"
     (_, said) = notes(600, 160_000, 9, 5_000, 0, incomplete="it is cut",
         garbage_types=found.garbage)  # fmt: skip
-    assert "that no root reaches, among them 300 Event: what holds" in said
+    assert "that no root reaches, among them 300 Event. What holds" in said
 
 
 def test_what_a_compiler_has_made_is_no_holder(tmp_path: Path) -> None:
