@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _MANY_ROWS = 1 << 20
 """With at least so many rows, all processors list them."""
 
+_FEW = 16
+"""So many objects are compared with each row faster than looked up in a table."""
+
 
 @kernel
 def _sum(
@@ -74,6 +77,27 @@ def rows_where(chosen: Bools) -> Ints:
 
     listing = partial(_list_rows, chosen)
     return listed(count, listing, len(chosen), np.int32, least=_MANY_ROWS)
+
+
+def rows_of(wanted: Ints, column: Ints) -> NDArray[np.intp]:
+    """The rows of a column in which some objects are, ascending.
+
+    Memory: 2 bytes a row.
+
+    Args:
+        wanted: int32. The objects.
+        column: int32. Objects, or negative where there is none.
+    """
+    if len(wanted) > _FEW:
+        mark = np.zeros(
+            max(int(wanted.max()), int(column.max(initial=0))) + 3, np.bool_
+        )
+        mark[wanted] = True  # the last two are for `ROOT` and `UNREACHABLE`
+        return np.flatnonzero(mark[column])
+    found = np.zeros(len(column), np.bool_)
+    for row in wanted:
+        found |= column == row
+    return np.flatnonzero(found)
 
 
 def largest_first(rows: NDArray[Row], sizes: Longs) -> NDArray[Row]:

@@ -66,8 +66,8 @@ _BYTES_SHARE = 0.01
 _LITTLE_BYTES, _LITTLE_SHARE, _FEW_OBJECTS = 2 << 10, 0.001, 10
 """Growth of fewer objects and bytes a dump, and of less of the heap, is a note."""
 
-_CODE = re.compile(r"(?i)\bcode\b|GCHeapHash")
-"""Types of compiled code and stubs, among the runtime's metadata."""
+_CODE = r"(?i)\bcode\b"
+"""Types of compiled code, among the runtime's metadata."""
 
 _ABOUT = 1.1
 """Keys may be a few more than values, some of which threads hold as well."""
@@ -303,12 +303,14 @@ def growths(
     sizes = [dump.reachable_bytes for dump in dumps]
     grows, _ = growing(tree.object_count, tree.shallow_bytes, step, sizes)
     grows &= ~_is_root(tree) & ~is_unsure(tree, dumps)
-    classes = named(dumps[-1].runtime).type_classes(tree.name, rules.own)
+    runtime = named(dumps[-1].runtime)
+    classes = runtime.type_classes(tree.name, rules.own)
     is_code = is_metadata(tree.name, classes)
     grows &= ~(is_code & tree.has_objects)
     grows &= ~_weakly_held(dumps[-1], classes, tree)
     # Nor are its constants, which it gets when it is compiled.
-    of_code = is_code & [bool(_CODE.search(name)) for name in tree.name]
+    code = re.compile("|".join(filter(None, (_CODE, runtime.stubs))))
+    of_code = is_code & [bool(code.search(name)) for name in tree.name]
     grows &= ~(tree.is_above(of_code) & (classes != TypeClass.PROGRAM))
     in_progress = _in_progress(tree)
     busy = in_progress | tree.is_above(in_progress)

@@ -18,7 +18,7 @@ from ingest.suspects.holders import Paths
 from ingest.suspects.words import Words
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -65,6 +65,10 @@ def with_examples(
     graph, metrics = tables.graph, tables.metrics
     classes = named(graph.runtime).type_classes(graph.type_names, tables.own)
     paths = Paths(graph, tables.owned, classes)
+    of_program: dict[str, list[int]] = {}
+    for kind in np.flatnonzero(classes == TypeClass.PROGRAM).tolist():
+        name = normalised_type(graph.type_names[kind])
+        of_program.setdefault(name, []).append(kind)
     is_freed_next = metrics.is_freed_next()
     found, notes = [], []
     for finding in findings:
@@ -81,7 +85,7 @@ def with_examples(
             continue
         kind = int(graph.type_index[rows[0]])
         held = paths.holder(kind, rows)
-        each = _of_each(finding, paths, graph, classes, rows)
+        each = _of_each(finding, paths, of_program, rows)
         if held is not None and each is not None and each.role != held.role:
             held = each
         source = _made_at(graph, rows)
@@ -133,21 +137,21 @@ def place_of(function: str) -> SourcePlace | None:
 def _of_each(
     finding: Finding,
     paths: Paths,
-    graph: HeapGraph,
-    classes: NDArray[np.uint8],
+    of_program: Mapping[str, list[int]],
     rows: Rows,
 ) -> Holder | None:
     """The field of the program's objects nearest above those that grew.
 
     Many objects, which do not grow themselves, may each collect some of them.
+
+    Args:
+        finding: What grew.
+        paths: Paths from roots.
+        of_program: The program's types, by normalised name.
+        rows: int32. Objects that grew.
     """
     for name in finding.steps[-2::-1]:
-        kinds = [
-            kind
-            for kind, full in enumerate(graph.type_names)
-            if classes[kind] == TypeClass.PROGRAM and normalised_type(full) == name
-        ]
-        if not kinds:
+        if not (kinds := of_program.get(name, [])):
             continue
         if len(kinds) > 1 or paths.places.stands[kinds[0]]:
             return None

@@ -97,6 +97,8 @@ class Runtime:
             are written for several; see `ingest.runtimes.of_types`.
         roots: Globs of pseudo objects that stand for roots.
         metadata: Globs of the virtual machine's data about the program.
+        stubs: Regular expression of such data that grows with compiled code; empty for
+            none but what is named code.
         code_texts: The fields of such data, by type, that refer to the text of code;
             and the fields by which parts of a text refer to it.
         of_loaders: Types whose objects are such data too, unless there are many more
@@ -222,6 +224,7 @@ class Runtime:
     signs: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+    stubs: str = ""
     code_texts: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
     of_loaders: Mapping[str, str] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()

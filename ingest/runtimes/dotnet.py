@@ -78,6 +78,7 @@ DOTNET = Runtime(
     unloads_types=True,
     # Tables of the runtime itself: of stubs, and of assemblies that can be unloaded.
     metadata=("*GCHeapHash", "*LAHashDependentHashTracker", "*LAHashKeyToTrackers"),
+    stubs="GCHeapHash",
     roots=(".NET Roots", "[[].NET Roots]", "[[]* Roots]", "Root"),
     # Arrays of numbers are values, so that a large buffer has a name.
     values=tuple(f"{prefix}{name}[[]*]" for name in _DOTNET_PRIMITIVES

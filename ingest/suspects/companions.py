@@ -101,21 +101,20 @@ class Companions:
     ) -> tuple[str, str]:
         """Objects that those of a pile have, in words, and the cut of the field."""
         graph, pile, paths = self._graph, held.pile, self._paths
-        members = rows
         edge = None
         if len(rows) >= _COLLECTED * pile.object_count:
-            edge = paths.inside(pile.type_index, members)
+            edge = paths.inside(pile.type_index, rows)
         if edge is not None:
             place = paths.places.holder(edge.source, graph.field_name(edge.row))
             text = f"{place} -> {graph.captions.of(graph.type_name(edge.below[0]))}"
             cut = paths.cuts.of_text(
-                text, [edge], members, held.cut.freed_bytes, _MOST_INSIDE
+                text, [edge], rows, held.cut.freed_bytes, _MOST_INSIDE
             )
             if cut is not None:
                 there = int(np.count_nonzero(cut.lost[rows]))
                 return f"{self._counted(kind, there)} in {place}", text
         told = self._counted(kind, len(rows))
-        part = paths.part_inside(pile.type_index, members)
+        part = paths.part_inside(pile.type_index, rows)
         return f"{told} in {part}" if part else told, ""
 
     def _inside(

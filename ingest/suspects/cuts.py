@@ -486,13 +486,11 @@ class Cuts(Covers):
         if self._classes[kind] != TypeClass.PROGRAM and self._is_of_values(edge):
             return None
         size = int(self._metrics.retained_bytes[held].sum())
-        least = ENOUGH * size
         texts = [f"{self.role(edge)} -> {self._target(edge)}"]
         if self._classes[kind] == TypeClass.PROGRAM:
             texts.append(self._graph.captions.of(self._graph.type_names[kind]))
         for text in texts:
-            found = self._tried(text, [edge])
-            if self._frees(found, held, least, TOO_MUCH * size):
+            if (found := self.of_text(text, [edge], held, size)) is not None:
                 return found, held
         return None
 
@@ -516,16 +514,13 @@ class Cuts(Covers):
         source = int(self._metrics.dominator[member])
         if source < 0:
             return None
-        edge = Edge(source, self._reference(source, member), (member,))
+        edge = self.edge(source, member)
         size = int(self._metrics.retained_bytes[members].sum())
         texts = [self._target(edge), f"{self.holder(edge)} -> {self._target(edge)}"]
         if self.is_of_table(edge):
             texts.reverse()
-        for text in texts:
-            found = self._tried(text, [edge])
-            if self._frees(found, members, ENOUGH * size, TOO_MUCH * size):
-                return found
-        return None
+        tried = (self.of_text(text, [edge], members, size) for text in texts)
+        return next(filter(None, tried), None)
 
     def _common(
         self, kind: int, members: NDArray[np.int32], most: int
@@ -591,7 +586,7 @@ class Cuts(Covers):
                     found = Edge(ROOT, self.root_of(at), (at,))
                 break
             if int(graph.type_index[source]) != kind or self._places.stands[kind]:
-                edge = Edge(source, self._reference(source, at), (at,))
+                edge = self.edge(source, at)
                 if self._names(edge, kind, tier):
                     found = edge
                     break

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import holding_references, holding_roots
+from ingest.analysis.types import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 
 MANY = 4096
 """References into one object, from which on it is shared by many."""
-
-_FEW = 16
-"""So many rows are compared with each reference faster than looked up in a table."""
 
 
 class Edge(NamedTuple):
@@ -91,7 +89,7 @@ class Referrers:
         wanted = np.array(sorted({*targets} - self._into.keys()), np.int32)
         if not len(wanted):
             return
-        rows = _rows_of(graph.ref_target, wanted, len(graph.object_id))
+        rows = rows_of(wanted, graph.ref_target)
         if len(self.held.skipped):
             rows = rows[~self.held.skipped[rows]]
         rows = rows[np.argsort(graph.ref_target[rows], kind="stable")]
@@ -100,23 +98,9 @@ class Referrers:
         rows, sources = rows[alive], sources[alive]
         first = np.searchsorted(graph.ref_target[rows], wanted, "left").tolist()
         end = np.searchsorted(graph.ref_target[rows], wanted, "right").tolist()
-        roots = _rows_of(graph.root_object, wanted, len(graph.object_id))
+        roots = rows_of(wanted, graph.root_object)
         roots = roots[self.root_holds[roots]]
         rooted = graph.root_object[roots]
         for target, begin, after in zip(wanted.tolist(), first, end, strict=True):
             held_by = roots[rooted == target][: MANY + 1].tolist()
             self._into[target] = rows[begin:after], sources[begin:after], held_by
-
-
-def _rows_of(
-    column: NDArray[np.int32], wanted: NDArray[np.int32], objects: int
-) -> NDArray[np.intp]:
-    """The rows of a column, int32, in which some of ``objects`` objects are."""
-    if len(wanted) > _FEW:
-        mark = np.zeros(objects, np.bool_)
-        mark[wanted] = True
-        return np.flatnonzero(mark[column])
-    found = np.zeros(len(column), np.bool_)
-    for row in wanted:
-        found |= column == row
-    return np.flatnonzero(found)

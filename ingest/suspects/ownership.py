@@ -47,7 +47,7 @@ class Ownership(NamedTuple):
             owner dominates immediately. It is stored as ``-1 - entry`` for an object of
             an owning type that another object of the same type owns.
         is_metadata: bool (N + M,). Whether the object is the runtime's metadata, or
-            a value that only metadata dominates.
+            a value that only metadata dominates; without `texts_of_code`.
     """
 
     owner: Ints
@@ -219,26 +219,25 @@ def ownership(
         np.zeros(rows, np.bool_),
     )
     _fill(metrics.dominator, graph.type_index, flags, is_table, _statics(graph), *found)
-    found.is_metadata[_texts_of_code(graph)] = True
     if metrics.strength is not None:
         found.owner[metrics.strength >= RefKind.WEAK] = UNREACHABLE
     return found
 
 
-def _texts_of_code(graph: HeapGraph) -> NDArray[np.int32]:
+def texts_of_code(graph: HeapGraph) -> NDArray[np.int32]:
     """int32: texts of code that nothing else has, but for parts of them.
 
     Functions that a library asked for their text have such parts.
     """
     of_code, of_parts = named(graph.runtime).code_texts
-    texts = np.unique(_targets(graph, of_code))
+    from_code = _targets(graph, of_code)
+    texts = np.unique(from_code)
     if not len(texts):
         return texts
     is_text = np.zeros(len(graph.type_index), np.bool_)
     is_text[texts] = True
     every = np.bincount(graph.ref_target[is_text[graph.ref_target]])
-    for fields in (of_code, of_parts):
-        targets = _targets(graph, fields)
+    for targets in (from_code, _targets(graph, of_parts)):
         every -= np.bincount(targets[is_text[targets]], minlength=len(every))
     return np.asarray(texts[every[texts] == 0])
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.analysis.trees import marked
-from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
+from ingest.analysis.types import count_by, largest_first, rows_of, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.heap.values import ValueKind
@@ -26,7 +26,7 @@ from ingest.suspects.classes import classes_of
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import some_of
-from ingest.suspects.ownership import Ownership, owned, ownership
+from ingest.suspects.ownership import Ownership, owned, ownership, texts_of_code
 from ingest.system.memory import beside
 from ingest.what_if.places import UNNAMED_ROOT
 
@@ -169,7 +169,7 @@ class PileSearch:
         self.graph, self.metrics = graph, metrics
         self.classes = classes_of(graph, metrics, own)
         self.paths = Paths(graph, metrics, self.classes)
-        release_pages(graph.shallow_bytes)
+        release_pages(graph.shallow_bytes)  # sizes were summed up
         # Seldom is there no container of the runtime's values, which needs both. Of
         # the second only owners and entries are used.
         stands = self.paths.places.stands
@@ -177,6 +177,7 @@ class PileSearch:
         with beside(lambda: owners(libraries_own=True)) as libraries:
             self.program = owners()
             self._libraries = libraries()._replace(is_metadata=np.empty(0, np.bool_))
+        self.program.is_metadata[texts_of_code(graph)] = True
         self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
         self.least = max(int(PILE_SHARE * self.base), 1)
@@ -360,9 +361,7 @@ class PileSearch:
         kinds, dominator = self.graph.type_index, self.metrics.dominator
         tables = np.array(sorted(self.paths.places.table_objects), np.int32)
         if len(tables):
-            mark = np.zeros(len(dominator) + 2, np.bool_)  # also `ROOT`, unreachable
-            mark[tables] = True
-            rows = rows_where(mark[dominator])
+            rows = rows_of(tables, dominator).astype(np.int32)
             rows = rows[kinds[rows] >= 0]
             rows = rows[self.classes[kinds[rows]] == TypeClass.LIBRARY]
             for pile in self._one_by_one(rows):

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.analysis.types import rows_of
 from ingest.arrays.spans import rows_in
 from ingest.errors import NotFound
 from ingest.heap.graph import OF_LOADER, RootKind
@@ -129,9 +130,7 @@ class CutParser:
                 statics.setdefault(int(graph.root_object[root]), set()).add(field)
         if not statics:
             return references
-        held = np.zeros(len(graph.object_id), np.bool_)
-        held[list(statics)] = True
-        rows = np.flatnonzero(held[graph.ref_target])
+        rows = rows_of(np.array(list(statics), np.int32), graph.ref_target)
         for row, source in zip(
             rows.tolist(), graph.sources(rows).tolist(), strict=True
         ):

@@ -103,7 +103,7 @@ def _number_pages(
     Args:
         ids: The ids.
         low: The least id.
-        shift: Number of an id's bits that are equal in all ids.
+        shift: Number of the lowest bits, which are equal in all ids.
         page_bits: Number of the following bits that tell ids within a page apart. The
             sum of both can exceed 63, so it is no shift.
         pages: Filled.

@@ -27,7 +27,7 @@ from ingest.analysis.dominators import (
 from ingest.analysis.metrics import analyse
 from ingest.analysis.preorder import preorder_of
 from ingest.analysis.type_dominators import type_retained_bytes
-from ingest.analysis.types import rows_where, type_references
+from ingest.analysis.types import rows_of, rows_where, type_references
 from ingest.answers.opened import OpenedHeap
 from ingest.arrays.compiled import Kernel
 from ingest.heap.graph import HeapGraph, RefKind, RootKind, starts_type
@@ -409,3 +409,14 @@ def test_rows_are_listed_alike_on_one_and_two_processors(count: int, many: int) 
 
     assert rows.dtype == np.int32
     assert rows.tolist() == np.flatnonzero(chosen).tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 17, 100])
+def test_rows_of_some_objects(count: int) -> None:
+    """Few and many are looked for in two ways; `ROOT` and the like are no objects."""
+    column = np.random.default_rng(1).integers(-2, 200, 1000).astype(np.int32)
+    wanted = np.arange(count, dtype=np.int32) * 2 + 1
+
+    found = rows_of(wanted, column)
+
+    assert found.tolist() == np.flatnonzero(np.isin(column, wanted)).tolist()
