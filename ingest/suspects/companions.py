@@ -81,6 +81,10 @@ class Companions:
         kind = self._inside(pile, rows, held.cut.freed_bytes)
         if kind is not None:
             return self._told_inside(held, kind, rows[graph.type_index[rows] == kind])
+        if (elements := self._elements(pile, rows, held.cut.freed_bytes)) is not None:
+            found = self._collected(held, *elements)
+            if found is not None:
+                return found
         if 2 * own >= held.cut.freed_bytes:
             return "", ""
         freed = kinds = graph.type_index[rows]
@@ -100,22 +104,50 @@ class Companions:
         self, held: Held, kind: int, rows: NDArray[np.int32]
     ) -> tuple[str, str]:
         """Objects that those of a pile have, in words, and the cut of the field."""
-        graph, pile, paths = self._graph, held.pile, self._paths
-        edge = None
-        if len(rows) >= _COLLECTED * pile.object_count:
-            edge = paths.inside(pile.type_index, rows)
-        if edge is not None:
-            place = paths.places.holder(edge.source, graph.field_name(edge.row))
-            text = f"{place} -> {graph.captions.of(graph.type_name(edge.below[0]))}"
-            cut = paths.cuts.of_text(
-                text, [edge], rows, held.cut.freed_bytes, _MOST_INSIDE
-            )
-            if cut is not None:
-                there = int(np.count_nonzero(cut.lost[rows]))
-                return f"{self._counted(kind, there)} in {place}", text
+        if (found := self._collected(held, kind, rows)) is not None:
+            return found
         told = self._counted(kind, len(rows))
-        part = paths.part_inside(pile.type_index, rows)
+        part = self._paths.part_inside(held.pile.type_index, rows)
         return f"{told} in {part}" if part else told, ""
+
+    def _collected(
+        self, held: Held, kind: int, rows: NDArray[np.int32]
+    ) -> tuple[str, str] | None:
+        """Many objects that a field of each of a pile has, and the cut of the field."""
+        graph, pile, paths = self._graph, held.pile, self._paths
+        if len(rows) < _COLLECTED * pile.object_count:
+            return None
+        if (edge := paths.inside(pile.type_index, rows)) is None:
+            return None
+        place = paths.places.holder(edge.source, graph.field_name(edge.row))
+        text = f"{place} -> {graph.captions.of(graph.type_name(edge.below[0]))}"
+        cut = paths.cuts.of_text(text, [edge], rows, held.cut.freed_bytes, _MOST_INSIDE)
+        if cut is None:
+            return None
+        there = int(np.count_nonzero(cut.lost[rows]))
+        return f"{self._counted(kind, there)} in {place}", text
+
+    def _elements(
+        self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int
+    ) -> tuple[int, NDArray[np.int32]] | None:
+        """The type of the runtime's values in collections that has most freed bytes.
+
+        As texts in a queue of each object of the pile.
+        """
+        graph, metrics = self._graph, self._metrics
+        classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
+        if classes[pile.type_index] != TypeClass.PROGRAM:
+            return None
+        above = metrics.dominator[rows]
+        is_in = (classes[graph.type_index[rows]] == TypeClass.LIBRARY) & (above >= 0)
+        is_in &= classes[graph.type_index[above]] == TypeClass.CONTAINER
+        rows = rows[is_in]
+        kinds = graph.type_index[rows]
+        sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
+        kind = int(np.argmax(sizes))
+        if 2 * int(sizes[kind]) < freed_bytes:
+            return None
+        return kind, rows[kinds == kind]
 
     def _inside(
         self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int

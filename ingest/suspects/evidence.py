@@ -20,6 +20,7 @@ from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.joints import some_of
 from ingest.suspects.ownership import unloads_types
+from ingest.what_if.places import target_of
 from ingest.words.text import whole_number
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ _OF_ENTRY = 8
 
 _SPARSE, _WORD = 16, 8
 """An array with fewer references than this part of its slots is nearly empty."""
+
+_THREADS = 100
+"""Objects whose threads are looked at."""
 
 _COPIES = 5
 """So often is no type loaded for parts of a program that are there side by side."""
@@ -234,30 +238,63 @@ def unused_slots(graph: HeapGraph, members: NDArray[np.int32]) -> str:
 
 def _workers(graph: HeapGraph, holder: Holder) -> str:
     """A sentence on where the workers of the executor are whose queue has them."""
-    runtime, stacks, owner = named(graph.runtime), graph.stacks, graph.root_owner
-    if stacks is None or owner is None or runtime.worker not in graph.type_names:
+    runtime, of_thread = named(graph.runtime), _owners_of_threads(graph)
+    if not of_thread or runtime.worker not in graph.type_names:
         return ""
     kind = graph.type_names.index(runtime.worker)
-    is_thread = graph.root_kind == RootKind.THREAD
-    threads = graph.root_object[is_thread].tolist()
-    of_thread = dict(zip(threads, owner[is_thread].tolist(), strict=True))
     places: list[str] = []
     for row in np.flatnonzero(graph.type_index == kind).tolist():
         targets = set(graph.ref_target[slice(*graph.ref_start[row : row + 2])].tolist())
         if targets.isdisjoint(holder.path):
             continue
         for at in (of_thread[one] for one in targets if one in of_thread):
-            frames = stacks.frames[stacks.start[at] : stacks.end[at]]
-            types = [frame.partition("(")[0].rpartition(".")[0] for frame in frames]
-            classes = runtime.type_classes(types)
-            own = np.flatnonzero(classes == TypeClass.PROGRAM)
-            places += [frames[own[0]]] if len(own) else []
+            places += _own_frames(graph, at)[:1]
     if not places:
         return ""
     place = max(places, key=places.count)
     count = places.count(place)
     which = "one of its workers is" if count == 1 else f"{count:,} of its workers are"
     return f"Its queue is not emptied while {which} in {place}."
+
+
+def place_of_threads(
+    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
+) -> str:
+    """The innermost frame of the program's that most threads have that hold objects.
+
+    Empty if they are in several places, or if the dump does not tell.
+    """
+    of_thread, places = _owners_of_threads(graph), dict[int, str]()
+    for row in some_of(members, _THREADS).tolist() if of_thread else ():
+        at = row
+        while at >= 0:
+            row, at = at, int(metrics.path_parent[at])
+        if row in of_thread and row not in places:
+            places[row] = "".join(_own_frames(graph, of_thread[row])[:1])
+    if not places:
+        return ""
+    found = list(places.values())
+    place = max(found, key=found.count)
+    return place if 2 * found.count(place) > len(found) else ""
+
+
+def _owners_of_threads(graph: HeapGraph) -> dict[int, int]:
+    """The row of each thread's name and stack by the thread; empty without stacks."""
+    if graph.stacks is None or graph.root_owner is None:
+        return {}
+    is_thread = graph.root_kind == RootKind.THREAD
+    threads, owners = graph.root_object[is_thread], graph.root_owner[is_thread]
+    return dict(zip(threads.tolist(), owners.tolist(), strict=True))
+
+
+def _own_frames(graph: HeapGraph, owner: int) -> list[str]:
+    """The program's frames on the stack of a thread, the innermost first."""
+    assert graph.stacks is not None
+    frames = graph.stacks.frames[graph.stacks.start[owner] : graph.stacks.end[owner]]
+    types = [frame.partition("(")[0].rpartition(".")[0] for frame in frames]
+    classes = named(graph.runtime).type_classes(types) if types else ()
+    is_own = [kind == TypeClass.PROGRAM for kind in classes]
+    return [frame for frame, own in zip(frames, is_own, strict=True) if own]
 
 
 def pending_future(graph: HeapGraph, holder: Holder) -> str:
@@ -295,7 +332,7 @@ def _awaited(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32])
             break
         at = int(metrics.path_parent[at])
     field = runtime.awaits.get(graph.type_name(at)) if at >= 0 else None
-    future = None if field is None else _target(graph, at, field)
+    future = None if field is None else target_of(graph, at, field)
     for _, queue in [] if future is None else _referrers(graph, future):
         waiting = int(np.diff(graph.ref_start[queue : queue + 2])[0])
         if 2 * waiting < len(members):
@@ -313,14 +350,6 @@ def _awaited(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32])
             what = f"the {name} {fields[0]}" if fields else f"one {name}"
             return f"{waiting:,} tasks wait for {what}."
     return ""
-
-
-def _target(graph: HeapGraph, index: int, field: str) -> int | None:
-    """What a field of an object refers to."""
-    rows = range(*graph.ref_start[index : index + 2].tolist())
-    found = (row for row in rows if graph.field_name(row) == field)
-    row = next(found, None)
-    return None if row is None else int(graph.ref_target[row])
 
 
 def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
@@ -447,7 +476,7 @@ def _limit(
     if graph.values is None:
         return None
     for field in fields[1:] if fields else ():
-        target = _target(graph, index, field)
+        target = target_of(graph, index, field)
         if target is None:
             return None
         index = target

@@ -31,6 +31,7 @@ from ingest.suspects.evidence import (
     finalizer,
     finalizer_rests,
     pending_future,
+    place_of_threads,
     unused_slots,
 )
 from ingest.suspects.outside import outside_of, with_outside
@@ -487,6 +488,9 @@ class _Search:
         future = pending_future(graph, holder)
         outside_bytes = self._outside_bytes(cut.lost)
         companions, inside_cut = self._companions.told(held)
+        has_many = holder.index >= 0 and paths.cuts.of_many(cut.edges)
+        of_threads = holder.root_kind == RootKind.THREAD.label
+        of_threads &= has_many or is_group
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
@@ -509,12 +513,13 @@ class _Search:
             direct_count=self._companions.direct_count(held),
             inside_cut=inside_cut,
             waits_for=finalizer(graph) if waits else None,
-            has_many=holder.index >= 0 and paths.cuts.of_many(cut.edges),
+            has_many=has_many,
             is_sparse=bool(slots),
             inner=paths.inner(holder, cut.freed_bytes) or self._companions.fields(held),
             future=future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
+            place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
         )
         members = pile.members
         if len(members) == 1 < pile.object_count and not pile.is_run:

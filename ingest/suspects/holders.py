@@ -429,7 +429,9 @@ class Paths:
         return ""
 
     def inside(self, kind: int, rows: NDArray[np.int32]) -> Edge | None:
-        """The field whose collection in each object of a type has some objects.
+        """The field whose collections in the objects of a type have some objects.
+
+        It is a field of them, or of objects of the program that each of them has.
 
         Args:
             kind: The type.
@@ -441,20 +443,24 @@ class Paths:
         """
         if self.cuts.has_no_class[kind]:
             return None
-        found: dict[str | None, Edge] = {}
-        owners = set[int]()
+        types, owners = self._graph.type_index, set[int]()
+        found: dict[tuple[int, str], Edge] = {}
         for row in some_of(rows, _LOOKED_AT).tolist():
-            at, below = int(self._metrics.dominator[row]), row
-            while at >= 0 and self._graph.type_index[at] != kind:
+            at, below, outer = int(self._metrics.dominator[row]), row, (-1, row)
+            while at >= 0:
+                is_own = self._classes[types[at]] == TypeClass.PROGRAM
+                if is_own and self._classes[types[below]] == TypeClass.CONTAINER:
+                    outer = at, below
+                if types[at] == kind:
+                    break
                 at, below = int(self._metrics.dominator[at]), at
-            field = self.field(at, below) if at >= 0 else None
+            field = self.field(*outer) if at >= 0 and outer[0] >= 0 else None
             if field is None or field.startswith("["):
                 return None
-            if self._classes[self._graph.type_index[below]] != TypeClass.CONTAINER:
-                return None
             owners.add(at)
-            if field not in found:
-                found[field] = self.cuts.edge(at, below)
+            place = int(types[outer[0]]), field
+            if place not in found:
+                found[place] = self.cuts.edge(*outer)
         is_one = len(found) == 1 and len(owners) > 1
         return next(iter(found.values())) if is_one else None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.heap.graph import EPHEMERON, RootKind
 from ingest.runtimes import named
 from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT
-from ingest.words.text import human_bytes
+from ingest.words.text import human_bytes, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -137,6 +137,7 @@ class Words:
         has_room: Collections that may hold them where the file does not tell.
         entries: The pattern of what has them as its entries, where its type does not
             tell it; empty for none.
+        place: Where the threads are that hold them; empty if that is not known.
     """
 
     type_name: str
@@ -166,6 +167,7 @@ class Words:
     future: str = ""
     has_room: str = ""
     entries: str = ""
+    place: str = ""
 
     @cached_property
     def pattern(self) -> str:
@@ -349,6 +351,8 @@ class Words:
         elif self.calls is not None:
             which = "it" if self.object_count == 1 else "one of them"
             how += f"; {which} calls {self.calls}"
+        if self.place:
+            how += f"; most of the threads are in {printable(self.place)}"
         if self.inside_cut:
             how += f"; or keep {what}, and remove entries at {self.inside_cut}"
         return f"To free {what}, {how}."

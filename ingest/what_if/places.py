@@ -70,6 +70,13 @@ class Named(NamedTuple):
     field: str | None
 
 
+def target_of(graph: HeapGraph, index: int, field: str) -> int | None:
+    """What a field of an object refers to; ``None`` if it has no such field."""
+    rows = range(*graph.ref_start[index : index + 2].tolist())
+    row = next((row for row in rows if graph.field_name(row) == field), None)
+    return None if row is None else int(graph.ref_target[row])
+
+
 def statics_tables(graph: HeapGraph) -> Bools:
     """Bool (R,): roots that are pinned arrays of the runtime's static fields."""
     prefix = named(graph.runtime).statics_table
@@ -254,14 +261,12 @@ class ReferencePlaces:
         """The static field that holds the key of an entry, or ``None``."""
         graph = self._graph
         key = self._runtime.keyed_by[graph.type_name(index)]
-        begin, end = graph.ref_start[index : index + 2].tolist()
-        for row in range(begin, end):
-            if graph.field_name(row) == key:
-                target = int(graph.ref_target[row])
-                if target not in self._static_names:
-                    self._static_names[target] = self._static_of(target)
-                return self._static_names[target]
-        return None
+        target = target_of(graph, index, key)
+        if target is None:
+            return None
+        if target not in self._static_names:
+            self._static_names[target] = self._static_of(target)
+        return self._static_names[target]
 
     def _static_of(self, index: int) -> str | None:
         graph = self._graph

@@ -359,6 +359,10 @@ def test_a_session_with_several_tables_of_them_is_named(tmp_path: Path) -> None:
 class Threads(Program):
     """A program with threads, each with objects of its own in a local or a table."""
 
+    def text(self, letters: str) -> int:
+        data = self.dump.numbers(self._next(), BYTE, letters.encode())
+        return self.make("java/lang/String", value=data)
+
     def thread(
         self,
         number: int,
@@ -368,9 +372,7 @@ class Threads(Program):
         called: str = "",
         trace: int = 0,
     ) -> None:
-        letters = (called or f"exec-{number}").encode()
-        text = self.dump.numbers(self._next(), BYTE, letters)
-        name = self.make("java/lang/String", value=text)
+        name = self.text(called or f"exec-{number}")
         thread = self.make("java/lang/CarrierThread", name=name, table=table)
         self.dump.root(THREAD_OBJECT, thread, number, trace)
         if local:
@@ -619,3 +621,57 @@ def test_a_deque_is_a_queue(tmp_path: Path) -> None:
 
     assert " are held in a queue by Board.moves" in found.sentence
     assert found.advice.startswith("To free them, remove entries at Board.moves")
+
+
+@pytest.mark.parametrize("is_of_part", [False, True])
+def test_what_each_object_collects_is_told_with_its_field(
+    tmp_path: Path, is_of_part: bool
+) -> None:
+    """Texts or objects of the program; in it, or in an object that it has."""
+    shop = Program()
+    shop.cls("app/Order", "data")
+    shop.cls("app/Pool", "waiting")
+    shop.cls("app/Queue", "waiting", "pool")
+    queues = []
+    for _ in range(30):
+        kind, size = ("app/Order", 700) if is_of_part else ("java/lang/String", 700)
+        field = "data" if is_of_part else "value"
+        items = [shop.make(kind, **{field: shop.data(size)}) for _ in range(40)]
+        waiting = shop.map_of(items)
+        pool = shop.make("app/Pool", waiting=waiting) if is_of_part else 0
+        queues.append(
+            shop.make("app/Queue", waiting=0 if is_of_part else waiting, pool=pool)
+        )
+    shop.main(QUEUES=shop.map_of(queues))
+    (found,) = shop.found(tmp_path).suspects
+
+    what = "Order in Pool" if is_of_part else "String in Queue"
+    assert found.sentence.startswith("30 Queue (")
+    assert f" with 1,200 {what}.waiting are held" in found.sentence
+    inner = f"{'Pool' if is_of_part else 'Queue'}.waiting -> HashMap"
+    assert found.advice.endswith(f"; or keep them, and remove entries at {inner}.")
+
+
+def test_the_place_where_threads_wait_is_told(tmp_path: Path) -> None:
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "bound", above="java/lang/Thread")
+    shop.cls("app/Request", "data")
+    shop.cls("app/Gate")
+    frames = [
+        shop.dump.frame(0x51, "java/lang/Object", "wait", -3),
+        shop.dump.frame(0x52, "app/Gate", "enter", 9),
+    ]
+    shop.dump.trace(1, 1, frames)
+    for number in range(1, 61):
+        thread = shop.make(
+            "java/lang/CarrierThread",
+            name=shop.text(f"req-{number}"),
+            bound=shop.make("app/Request", data=shop.data(900)),
+        )
+        shop.dump.root(THREAD_OBJECT, thread, number, 1)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("60 Request (")
+    assert found.advice.endswith(
+        "; most of the threads are in app.Gate.enter(Gate.java:9)."
+    )
