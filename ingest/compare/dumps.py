@@ -96,12 +96,10 @@ class Taken(NamedTuple):
 
     Attributes:
         clock_ms: The clock in the dump, milliseconds since 1970.
-        last_id: The highest lasting id of its objects; ids rise in a process.
         file_ms: When its file was last written, milliseconds since 1970.
     """
 
     clock_ms: int | None = None
-    last_id: int | None = None
     file_ms: int | None = None
 
 
@@ -291,7 +289,7 @@ def of_heap(
         incomplete=graph.incomplete,
         runtime=graph.runtime,
     )
-    taken = Taken(graph.taken_ms, tables.last_object_id, file_ms)
+    taken = Taken(graph.taken_ms, file_ms)
     return replace(found, taken=taken, collects=graph.collects)
 
 
@@ -442,8 +440,6 @@ def _why_reversed(before: Taken, after: Taken) -> str:
     """What says that two dumps are in reversed order; empty if nothing does."""
     for one, other, apart, why in (
         (before.clock_ms, after.clock_ms, 1, "so says the clock in them"),
-        (before.last_id, after.last_id, 1, "its highest object id is lower, and ids "
-         "rise as long as a process runs"),
         (before.file_ms, after.file_ms, _SOONEST_MS, "its file was written earlier"),
     ):  # fmt: skip
         if one is not None and other is not None and one != other:

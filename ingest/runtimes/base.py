@@ -196,6 +196,8 @@ class Runtime:
         library_scripts: The same of constructors: their classes are of the library.
         shape: Prefix of the names of types that objects without a class have; empty if
             all have one.
+        of_document: What the names of types begin with whose objects are shown in a
+            document, which holds them whatever else refers to them.
         prototype_type: Full name of the type of prototypes, whose value is the name of
             their class and which refer to its constructor; empty if there are none.
         collections: Words for the runtime's own collections, by full name, if a
@@ -253,6 +255,7 @@ class Runtime:
     library_functions: str = r"(?!)"
     library_scripts: str = r"(?!)"
     shape: str = ""
+    of_document: tuple[str, ...] = ()
     prototype_type: str = ""
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

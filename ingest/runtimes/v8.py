@@ -71,6 +71,7 @@ V8 = Runtime(
     library_functions=r" node:|^[^:]*$",
     library_scripts=r" (?:node|ext):|/node_modules/",
     shape="{",
+    of_document=("<",),
     prototype_type="(prototype)",
     root_words={"handle": "a native handle"},
     patterns={

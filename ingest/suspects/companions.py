@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from ingest.suspects.piles import Held, Pile
 
 _LEAST_INSIDE = 0.2
-"""Share of what objects without a class retain, from which on those inside are told."""
+"""Share of what objects without a class, or of a library, retain, from which on those
+inside are told."""
+
+_LEAST_OTHER = 1 / 3
+"""The same of objects of another type, which own more than the pile itself."""
 
 _COLLECTED, _MOST_INSIDE = 5, 0.5
 """Each object of a pile has so many inside, which have this share of all."""
@@ -155,8 +159,6 @@ class Companions:
         """The other type of the program whose objects own most freed bytes."""
         graph = self._graph
         is_own = np.append(self._classes == TypeClass.PROGRAM, np.False_)
-        if not is_own[pile.type_index]:
-            return None
         owner, climbing = rows.copy(), np.arange(len(rows), dtype=np.int32)
         for _ in range(MOST_LEVELS):
             at = owner[climbing]
@@ -173,8 +175,8 @@ class Companions:
         freed = graph.type_index[rows]
         many = count_by(freed[freed >= 0], types)
         sizes[many == 0] = 0  # what is above is not freed
-        least, has_no_class = freed_bytes / 2, self._paths.cuts.has_no_class
-        if has_no_class[pile.type_index]:
+        least, has_no_class = _LEAST_OTHER * freed_bytes, self._paths.cuts.has_no_class
+        if has_no_class[pile.type_index] or not is_own[pile.type_index]:
             # Those that have a class tell what they are for.
             tells = ~has_no_class & is_own[:-1]
             sizes[~tells | (2 * many < pile.object_count)] = 0

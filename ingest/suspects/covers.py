@@ -408,7 +408,8 @@ class Covers:
         Where nothing in the dump is of scripts, ``None``.
         """
         prefix, todo, seen = self._runtime.module_prefix, [index], {index}
-        if not prefix or self._graph.type_name(index).startswith(prefix):
+        says_all = (prefix, *self._runtime.of_document)
+        if not prefix or self._graph.type_name(index).startswith(says_all):
             return None
         for _ in range(_NEAR):
             self._referrers.find(todo)

@@ -376,11 +376,23 @@ class Cuts(Covers):
                 return None
         if self._places.stands[graph.type_index[target]]:
             return target
+        target = self._with_rest(target, sample)
         # Of a list of nodes, the first one.
         above = int(metrics.dominator[target])
         while above >= 0 and graph.type_index[above] == graph.type_index[target]:
             target, above = above, int(metrics.dominator[above])
         return self._first_of_chain(target)
+
+    def _with_rest(self, target: int, members: NDArray[np.int32]) -> int:
+        """What has all of some objects, if it has little besides; else a target.
+
+        As a queue of blocks, the last of which it holds by a field of its own.
+        """
+        if self._below(members, target).all():
+            return target
+        above = islice(self._upwards(target, 0), 1, MOST_LEVELS)
+        has_all = (at for at in above if self._below(members, at).all())
+        return next(has_all, target)
 
     def _is_global(self, target: int) -> bool:
         """Whether only a root without a name has an object, as the global object."""

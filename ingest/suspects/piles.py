@@ -251,10 +251,9 @@ class PileSearch:
             above[is_on] = self.metrics.dominator[above[is_on]]
         kind = int(kinds[above[0]]) if above[0] >= 0 else -1
         is_class = kind >= 0 and self.classes[kind] == TypeClass.LIBRARY
-        if not is_class or not (kinds[above] == kind).all() or (above < 0).any():
-            return pile
-        found = np.unique(above)
-        if len(found) < len(pile.members):
+        found = np.unique(above[(above >= 0) & (kinds[above] == kind)])
+        # A few have two, as a state that they have begun with.
+        if not is_class or len(found) < _NEARLY_ALL * len(pile.members):
             return pile
         retained = self.metrics.retained_bytes
         return pile._replace(

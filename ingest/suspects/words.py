@@ -270,10 +270,10 @@ class Words:
                 size += f" and {human_bytes(self.outside_bytes)} outside the heap"
                 of = "both"
             what += f" ({size}, {self.share:.0%} of {of})"
-        if self.companions:
-            what += f" with {self.companions}"
         if self.direct_count:
             what += f", {self.direct_count:,} of them directly,"
+        if self.companions:
+            what += f" with {self.companions}"
         is_one = self.object_count == 1
         if self.waits_for is not None:
             verb = "waits" if is_one else "wait"

@@ -1,0 +1,118 @@
+"""Suspects of V8 whose objects are held by those of libraries and of the browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.suspects.test_v8_leaks import (
+    class_of,
+    closure,
+    holding,
+    orders,
+    program,
+    suspects_of,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_all_blocks_of_a_queue_are_one_pile(tmp_path: Path) -> None:
+    heap = program()
+    held = orders(heap)
+    newest = heap.node("object", "FixedCircularBuffer", 40, [
+        ("property", "list", holding(heap, "Array", held[370:])),
+    ])  # fmt: skip
+    oldest = heap.node("object", "FixedCircularBuffer", 40, [
+        ("property", "list", holding(heap, "Array", held[:370])),
+        ("property", "next", newest),
+    ])  # fmt: skip
+    queue = heap.node("object", "FixedQueue", 40, [
+        ("property", "head", newest), ("property", "tail", oldest),
+    ])  # fmt: skip
+    native = heap.node("object", "system / NativeContext", 40)
+    scope = heap.node("object", "system / Context", 40, [
+        ("context", "unconsumed", queue), ("internal", "previous", native),
+    ])  # fmt: skip
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(1, "property", "shop", shop)
+    for name in ("error", "reading"):
+        listener = closure(heap, name, "node:events")
+        heap.edge(listener, "internal", "context", scope)
+        heap.edge(shop, "property", name, listener)
+    for number in range(9):  # what else the shop has
+        heap.edge(shop, "property", f"p{number}", heap.node("object", "Page", 4000))
+
+    suspect, *_ = suspects_of(heap, tmp_path)
+
+    assert suspect.object_count == len(held)
+    assert suspect.cut.endswith(" -> FixedQueue")
+
+
+def test_what_is_in_objects_of_a_class_of_a_library_is_told(tmp_path: Path) -> None:
+    """Some of them also have the state that they began with."""
+    heap = program()
+    class_of(heap, "Query", "/srv/node_modules/query-core/query.js")
+    class_of(heap, "Order", "/srv/shop.js")
+    held = []
+    for at, order in enumerate(orders(heap)):
+        state = heap.node("object", "{data, error}", 400, [("property", "data", order)])
+        query = heap.node("object", "Query", 40, [("property", "state", state)])
+        if at % 40 == 0:
+            begun = heap.node("object", "{data, error}", 400)
+            heap.edge(query, "property", "begun", begun)
+        held.append(query)
+    client = heap.node("object", "Client", 40, [
+        ("property", "queries", holding(heap, "Array", held)),
+    ])  # fmt: skip
+    heap.edge(1, "property", "client", client)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith(f"{len(held)} Query (")
+    assert f" with {len(held)} Order are held " in suspect.sentence
+
+
+@pytest.mark.parametrize("own_bytes", [100, 400])
+def test_what_has_more_than_the_objects_themselves_is_told(
+    own_bytes: int, tmp_path: Path
+) -> None:
+    heap = program()
+    held = []
+    for order in orders(heap):
+        label = heap.node("object", "Label", 150)
+        held.append(heap.node("object", "Observer", own_bytes, [
+            ("property", "order", order), ("property", "label", label),
+        ]))  # fmt: skip
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "observers", holding(heap, "Array", held))
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    is_told = f" with {len(held)} Order are held " in suspect.sentence
+    assert is_told is (own_bytes < 200)
+
+
+@pytest.mark.parametrize("is_attached", [True, False])
+def test_a_variable_that_leads_into_a_document_does_not_hold_it(
+    tmp_path: Path, *, is_attached: bool
+) -> None:
+    heap = program()
+    body = heap.node("native", "<body>" if is_attached else "Body", 100)
+    heap.edge(body, "internal", "1", holding(heap, "Array", orders(heap)))
+    heap.edge(1, "internal", "2", body)
+    shown = heap.node("native", "<div>", 100, [("internal", "1", body)])
+    heap.edge(body, "internal", "3", shown)
+    scope = heap.node("object", "system / Context", 40, [("context", "now", shown)])
+    native = heap.node("object", "system / NativeContext", 40)
+    heap.edge(scope, "internal", "previous", native)
+    opened = closure(heap, "open", "/srv/shop.js")
+    heap.edge(opened, "internal", "context", scope)
+    heap.edge(1, "property", "open", opened)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert ("module-level now of" in suspect.sentence) is not is_attached
