@@ -133,15 +133,24 @@ class GcEvents:
             self._nodes(event, payloads)
         elif kind is Gc.MOVED:
             self.moved_count += 1
-        elif kind is Gc.EDGES and self.dumps:
-            chunk = payloads.rows(event)
-            dump = self.dumps[-1]
-            dump.edge_count += len(chunk.rows)
-            _note(dump.edge_chunks, chunk.number)
+        elif kind is Gc.EDGES:
+            self._edges(event, payloads)
+
+    def _edges(self, event: Event, payloads: Payloads) -> None:
+        """Count a chunk of references.
+
+        If the first objects have very many, it arrives before any objects do.
+        """
+        number, rows = payloads.rows(event)
+        if number == 0 and (not self.dumps or self.dumps[-1].edge_chunks[0]):
+            self.dumps.append(StreamedDump(event.ticks))
+        if self.dumps:
+            self.dumps[-1].edge_count += len(rows)
+            _note(self.dumps[-1].edge_chunks, number)
 
     def _nodes(self, event: Event, payloads: Payloads) -> None:
         number, rows = payloads.rows(event)
-        if number == 0 or not self.dumps:
+        if not self.dumps or (number == 0 and self.dumps[-1].node_chunks[0]):
             self.dumps.append(StreamedDump(event.ticks))
         dump = self.dumps[-1]
         _note(dump.node_chunks, number)

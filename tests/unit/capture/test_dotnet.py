@@ -341,6 +341,18 @@ def test_events_in_every_form(
         assert (events.finished_count, events.is_ended) == (1, True)
 
 
+def test_references_that_arrive_before_any_objects() -> None:
+    """So do those of the first objects, if these have thousands."""
+    of_dump = [(19, edges(0, 2, 1)), (18, nodes(0, (1, 7, 2), (2, 8, 1)))]
+    told = [(1, gc_start(1)), *of_dump, (19, edges(1, 1)), (2, gc_end(1))]
+    events = GcEvents()
+    events.read([stream(*told, (1, gc_start(2)), *told[1:-1], (2, gc_end(2))) + END])
+
+    assert [one.edge_count for one in events.dumps] == [3, 3]
+    assert all(one.is_complete for one in events.dumps)
+    assert events.finished_count == 2
+
+
 _PATIENT = """
 from ingest.system import interrupts
 from ingest.__main__ import main
