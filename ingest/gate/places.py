@@ -155,8 +155,9 @@ def _of_each(
             continue
         if len(kinds) > 1 or paths.places.stands[kinds[0]]:
             return None
-        edge = paths.inside(kinds[0], rows)
-        return edge and paths.of(edge, paths.cuts.member_below(edge, rows))
+        if (found := paths.inside(kinds[0], rows)) is None:
+            return None
+        return paths.of(found[0], paths.cuts.member_below(found[0], rows))
     return None
 
 

@@ -75,7 +75,14 @@ class Platform(NamedTuple):
 
 _BOUNDED = tuple(
     f"*{name}{arguments}"
-    for name in ("LruCache", "LRUCache", "LruMap", "LRUMap", "BoundedCache")
+    for name in (
+        "LruCache",
+        "LRUCache",
+        "LruMap",
+        "LRUMap",
+        "BoundedCache",
+        "Bounded*Map",
+    )
     for arguments in ("", "`*", "<*>")
 )
 """Names that programs of any runtime give to caches with a bound."""
@@ -135,6 +142,10 @@ class Runtime:
             called, and the fields that lead to it.
         extended_map: Full name of a map that programs extend to make such caches; empty
             if there is none. Its entries are of types nested in it.
+        collection_types: Full names of types that collections of libraries extend, as
+            the runtime's own do.
+        collection_parts: Regular expression of the end of a nested type's name, such as
+            that of an entry of such a collection.
         traceback_type: Full name of the type by which exceptions hold frames; empty if
             they hold none.
         entries_fields: Fields in which collections have an array of their entries, and
@@ -247,6 +258,8 @@ class Runtime:
     bounded: tuple[str, ...] = ()
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     extended_map: str = ""
+    collection_types: tuple[str, ...] = ()
+    collection_parts: str = ""
     limited_keys: tuple[str, ...] = ()
     ended: Mapping[str, str] = field(default_factory=dict)
     ended_words: tuple[str, ...] = ()

@@ -73,6 +73,11 @@ JVM = Runtime(
         "com.github.benmanes.caffeine.cache.[SW][SI]*M[SW]*", "org.ehcache.*",
     ),
     extended_map="java.util.LinkedHashMap",
+    collection_types=tuple(
+        f"java.util.Abstract{name}"
+        for name in ("Collection", "List", "Map", "Queue", "SequentialList", "Set")
+    ),
+    collection_parts=r"\$\w*(?:Bin|Bucket|Cell|Entry|Node|Segment|Table)(?:\[\])*$",
     patterns={
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
         "queue": r"^android\.os\.Message$",

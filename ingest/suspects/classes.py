@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.types import rows_where
+from ingest.analysis.types import rows_where, supertypes
 from ingest.runtimes import TypeClass, TypeColumns, named
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def classes_of(
             classes[graph.type_names.index(name)] = TypeClass.METADATA
     if not own:
         _set_by_scripts(graph, classes)
+        _mark_collections(graph, classes)
     _mark_values(graph, metrics, classes)
     if runtime.delegate_types is not None:
         types = TypeColumns(
@@ -84,6 +85,34 @@ def classes_of(
         )
         classes[runtime.delegate_types(types)] = TypeClass.CONTAINER
     return classes
+
+
+def _mark_collections(graph: HeapGraph, classes: NDArray[np.uint8]) -> None:
+    """Mark collections of libraries, and their entries, which names do not tell.
+
+    They extend what the runtime's own collections extend. What extends one of these, as
+    a class of the program that is a map, is none.
+    """
+    runtime = named(graph.runtime)
+    names = graph.type_names
+    is_one = np.isin(names, runtime.collection_types)
+    if not is_one.any():
+        return
+    types, above = supertypes(graph)
+    is_own = classes == TypeClass.PROGRAM
+    while True:
+        found = types[is_one[above] & is_own[types] & ~is_one[types]]
+        if not len(found):
+            break
+        is_one[found] = True
+    is_one &= is_own
+    outer = tuple(names[kind] for kind in np.flatnonzero(is_one).tolist())
+    is_part = re.compile(runtime.collection_parts).search
+    for kind, name in enumerate(names if outer else ()):
+        found_part = is_part(name)
+        if found_part is not None and name[: found_part.start()] in outer:
+            is_one[kind] = is_own[kind]
+    classes[is_one] = TypeClass.CONTAINER
 
 
 def _mark_values(

@@ -121,15 +121,16 @@ class Companions:
         graph, pile, paths = self._graph, held.pile, self._paths
         if len(rows) < _COLLECTED * pile.object_count:
             return None
-        if (edge := paths.inside(pile.type_index, rows)) is None:
+        if (found := paths.inside(pile.type_index, rows)) is None:
             return None
+        edge, key = found
         place = paths.places.holder(edge.source, graph.field_name(edge.row))
         text = f"{place} -> {graph.captions.of(graph.type_name(edge.below[0]))}"
         cut = paths.cuts.of_text(text, [edge], rows, held.cut.freed_bytes, _MOST_INSIDE)
         if cut is None:
             return None
         there = int(np.count_nonzero(cut.lost[rows]))
-        return f"{self._counted(kind, there)} in {place}", text
+        return f"{self._counted(kind, there)} in {place} {key}".rstrip(), text
 
     def _elements(
         self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int

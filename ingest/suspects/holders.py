@@ -428,7 +428,7 @@ class Paths:
                 return "map" if OF_KEY in keys else "list"
         return ""
 
-    def inside(self, kind: int, rows: NDArray[np.int32]) -> Edge | None:
+    def inside(self, kind: int, rows: NDArray[np.int32]) -> tuple[Edge, str] | None:
         """The field whose collections in the objects of a type have some objects.
 
         It is a field of them, or of objects of the program that each of them has.
@@ -438,16 +438,19 @@ class Paths:
             rows: int32. Objects that those of the type dominate.
 
         Returns:
-            The field of one of them; ``None`` if they have the objects in several
-            fields, if only one of them does, or if the type has no name.
+            The field of one of them, and the key of the collections if all have the
+            objects at one; ``None`` if they have the objects in several fields, if only
+            one of them does, or if the type has no name.
         """
         if self.cuts.has_no_class[kind]:
             return None
-        types, owners = self._graph.type_index, set[int]()
+        types, owners, keys = self._graph.type_index, set[int](), set[str]()
         found: dict[tuple[int, str], Edge] = {}
         for row in some_of(rows, _LOOKED_AT).tolist():
             at, below, outer = int(self._metrics.dominator[row]), row, (-1, row)
+            path = [row]
             while at >= 0:
+                path.append(at)
                 is_own = self._classes[types[at]] == TypeClass.PROGRAM
                 if is_own and self._classes[types[below]] == TypeClass.CONTAINER:
                     outer = at, below
@@ -458,11 +461,24 @@ class Paths:
             if field is None or field.startswith("["):
                 return None
             owners.add(at)
+            inner = path[path.index(outer[1]) :: -1] if len(keys) < 2 else ()
+            keys.add(self._outer_key(inner))
             place = int(types[outer[0]]), field
             if place not in found:
                 found[place] = self.cuts.edge(*outer)
         is_one = len(found) == 1 and len(owners) > 1
-        return next(iter(found.values())) if is_one else None
+        key = keys.pop() if len(keys) == 1 else ""
+        return (next(iter(found.values())), key) if is_one else None
+
+    def _outer_key(self, path: Sequence[int]) -> str:
+        """The first key on a path from a collection to what it has; empty for none."""
+        above = -1
+        for entry, value in pairwise(path):
+            field = self.field(entry, value) or ""
+            if key := self._key(entry, value, above, field):
+                return key
+            above = entry
+        return ""
 
     def part_inside(self, kind: int, rows: NDArray[np.int32]) -> str:
         """What of the program has objects inside of others, as a coroutine of a task.

@@ -675,3 +675,50 @@ def test_the_place_where_threads_wait_is_told(tmp_path: Path) -> None:
     assert found.advice.endswith(
         "; most of the threads are in app.Gate.enter(Gate.java:9)."
     )
+
+
+def test_a_collection_of_a_library_is_known_by_what_it_extends(tmp_path: Path) -> None:
+    """It is neither the holder, nor are its entries what piles up."""
+    shop = Program()
+    shop.cls("java/util/AbstractMap")
+    map_ = "org/lib/BoundedMap"
+    shop.cls(map_, "segments", above="java/util/AbstractMap")
+    shop.cls(f"{map_}$Segment", "table")
+    shop.cls(f"{map_}$HashEntry", "value")
+    shop.cls(f"[L{map_}$Segment;")
+    shop.cls("app/Plan", "data")
+    shop.cls("app/Engine", "plans")
+    segments = []
+    for _ in range(8):
+        plans = [shop.make("app/Plan", data=shop.data(300)) for _ in range(50)]
+        entries = [shop.make(f"{map_}$HashEntry", value=plan) for plan in plans]
+        table = shop.array("[Ljava/lang/Object;", entries)
+        segments.append(shop.make(f"{map_}$Segment", table=table))
+    plans_ = shop.make(map_, segments=shop.array(f"[L{map_}$Segment;", segments))
+    shop.main(ENGINE=shop.make("app/Engine", plans=plans_))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("400 Plan (")
+    assert "in a map by Engine.plans, from static field Main.ENGINE" in found.sentence
+    assert found.cut == "Engine.plans -> BoundedMap"
+    assert found.doubts[0].startswith("BoundedMap has the name of a cache with a bound")
+
+
+def test_the_key_at_which_each_object_has_collected_is_told(tmp_path: Path) -> None:
+    shop = Threads()
+    entry = "java/util/concurrent/ConcurrentHashMap$Node"
+    shop.cls(entry, "key", "val")
+    shop.cls("app/Cart", "data")
+    shop.cls("app/Partition", "maps")
+    parts = []
+    for _ in range(20):
+        carts = [shop.make("app/Cart", data=shop.data(300)) for _ in range(30)]
+        at = shop.make(entry, key=shop.text("carts"), val=shop.map_of(carts))
+        table = shop.array("[Ljava/util/HashMap$Node;", [at])
+        parts.append(shop.make("app/Partition", maps=shop.make(_MAP, table=table)))
+    shop.main(PARTS=shop.array("[Ljava/lang/Object;", parts))
+    (found,) = shop.found(tmp_path).suspects
+
+    told = "with 600 Cart in Partition.maps ['carts'] are held"
+    assert told in found.sentence
+    assert found.advice.endswith("remove entries at Partition.maps -> HashMap.")
