@@ -81,8 +81,11 @@ DOTNET = Runtime(
     stubs="GCHeapHash",
     roots=(".NET Roots", "[[].NET Roots]", "[[]* Roots]", "Root"),
     # Arrays of numbers are values, so that a large buffer has a name.
-    values=tuple(f"{prefix}{name}[[]*]" for name in _DOTNET_PRIMITIVES
-                 for prefix in ("System.", "")),
+    values=(
+        *(f"{prefix}{name}[[]*]" for name in _DOTNET_PRIMITIVES
+            for prefix in ("System.", "")),
+        "System.Threading.SemaphoreSlim",
+    ),
     containers=(
         "*[[]]", "*[[],]", "*[[],,]", "*[[]] (*)", "System.Collections.*",
         "System.Object",

@@ -164,17 +164,21 @@ class Cuts(Covers):
                     else:
                         yield found
 
+        shared = next(of_cover, None)
         ways = [
-            of_cover,
+            filter(None, [shared]),
             of_one(lambda one: self._candidates(one, kind, member)),
             of_one(lambda one: self._of_entries(one, kind)),
             unnamed,
             of_one(lambda one: self._by_address(one, kind)),
         ]
-        if len(self._words_of(cover)) > _FEW_PLACES:
-            # What has many places that hold them, as a session, is named first.
+        is_one = shared is not None and len(self._words_of(shared.edges)) == 1
+        if is_one or len(self._words_of(cover)) > _FEW_PLACES:
+            # What has many places that hold them, as a session, is named first; so is
+            # a nearer place, if one of several is enough that is above it.
             ways[:2] = ways[1::-1]
-        return next(chain.from_iterable(ways), None)
+        best = next(chain.from_iterable(ways), None)
+        return best and (self._of_sharers(best, own, member) or best)
 
     def of_text(
         self,
@@ -188,6 +192,36 @@ class Cuts(Covers):
         found, size = self._tried(text, edges), retained_bytes
         is_good = self._frees(found, members, enough * size, TOO_MUCH * size)
         return found if is_good else None
+
+    def _of_sharers(self, cut: Verified, kind: int, member: int) -> Verified | None:
+        """The cut of objects of the program that all hold the same, each of a pile.
+
+        As events of several objects, to which each view listens: what has these objects
+        is needed, and none of them alone holds a view.
+
+        Args:
+            cut: The cut that was found.
+            kind: The type of the pile.
+            member: The object of it that retains most.
+        """
+        path, at = [member], int(self._metrics.path_parent[member])
+        while at >= 0 and self._class_of(at) != TypeClass.PROGRAM:
+            path.append(at)
+            at = int(self._metrics.path_parent[at])
+        ends = {edge.source for edge in cut.edges} | {ROOT}
+        if at in ends or self._graph.type_index[at] == kind:
+            return None
+        row = member
+        while row >= 0 and row != at:
+            row = int(self._metrics.dominator[row])
+        if row == at:
+            return None
+        edge = Edge(at, self._reference(at, path[-1]), tuple(path[::-1]))
+        if self.is_weak(edge):
+            return None
+        text = f"{self.holder(edge)} -> {self._target(edge)}"
+        rows = np.flatnonzero(cut.lost & (self._graph.type_index == kind))
+        return self.of_text(text, [edge], rows.astype(np.int32), cut.freed_bytes)
 
     def fields(
         self, kind: int, members: NDArray[np.int32], retained_bytes: int

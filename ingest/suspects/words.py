@@ -27,7 +27,7 @@ MAX_SENTENCE = 300
 _MAX_NAME = 60
 
 _PATTERNS = {
-    "timer": r"Timer",
+    "timer": r"(?<!WaitOr)Timer",
     "registrations": r"^CallbackPartition|CancellationTokenSource\+CallbackNode"
         r"|CancellationTokenSource\+Registrations",
     "event handlers": r"EventHandler|Delegate(?!d)|Handler(`|$)|Callback(`|$)"
@@ -174,10 +174,13 @@ class Words:
         """How they are held; ``object`` where a field refers to them directly."""
         holder, between = self.holder, self.between
         names = [name for name in between if name != self.type_name]
+        is_handle = holder.index < 0 and holder.root_kind in ("handle", "jni_global")
         for pattern, matches in _patterns(self.runtime):
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
             if any(map(matches, asked)) or pattern == self.entries:
+                if pattern == "event handlers" and is_handle:
+                    break  # native code has them
                 if pattern == "event handlers" and names:
                     if (kept := self._kept_in(names, matches)) is not None:
                         return kept
@@ -189,9 +192,7 @@ class Words:
                 return self._or_cache(pattern)
         if self.is_run:
             return "linked list"
-        if holder.index < 0 and holder.root_kind in ("handle", "jni_global"):
-            return "handles"
-        return "object"
+        return "handles" if is_handle else "object"
 
     def _kept_in(
         self, names: Sequence[str], is_delegate: Callable[[str], object]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.dumps.hprof import BOOLEAN, INT, OBJECT
+from tests.dumps.hprof import BOOLEAN, INT, OBJECT, SYSTEM_CLASS
 from tests.unit.suspects.test_java_leaks import Program
 
 if TYPE_CHECKING:
@@ -169,3 +169,28 @@ def test_pages_that_one_cut_frees_are_all_destroyed(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("6 Page (")
     assert found.signs[0].startswith("All of them are destroyed")
+
+
+def test_a_map_of_the_system_is_named_not_what_has_all(tmp_path: Path) -> None:
+    """Each page is a key of it, and its receiver refers to the page, too."""
+    app = App()
+    app.cls("android/util/ArrayMap", "mArray")
+    app.cls("android/app/LoadedApk", "mReceivers")
+    app.cls("android/app/ActivityThread", "mLoaded")
+    app.cls("app/Receiver", "owner")
+    pairs = []
+    for _ in range(40):
+        page = app.page(4000)
+        pairs += [page, app.make("app/Receiver", owner=page)]
+    map_ = app.make(
+        "android/util/ArrayMap", mArray=app.array("[Ljava/lang/Object;", pairs)
+    )
+    apk = app.make("android/app/LoadedApk", mReceivers=map_)
+    app.cls(
+        "android/app/Main", THREAD=app.make("android/app/ActivityThread", mLoaded=apk)
+    )
+    app.dump.root(SYSTEM_CLASS, app.dump.classes["android/app/Main"])
+    (found,) = app.found(tmp_path).suspects
+
+    assert found.sentence.startswith("40 Page (")
+    assert found.cut == "LoadedApk.mReceivers -> ArrayMap"

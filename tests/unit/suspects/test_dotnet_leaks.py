@@ -317,3 +317,54 @@ def test_the_queues_of_a_bag_are_its_own(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("400 Sample (")
     assert "in a queue by static field" in found.sentence
+
+
+def test_events_of_several_objects_are_named_not_what_has_these(tmp_path: Path) -> None:
+    """Each page listens to all articles, which the shop needs."""
+    shop = Program()
+    handler = "App.ArticleChangedEventHandler"
+    pages = [shop.make(handler, 64, page) for page in shop.things("App.Page", 200)]
+    articles = [
+        shop.make("App.Article", 32, shop.make(handler, 64, every))
+        for every in (shop.make("System.Object[]", 1624, *pages) for _ in range(7))
+    ]
+    shop.root("[static var App.Shop.Articles]", shop.list_of("App.Article", articles))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("200 Page (")
+    held = "are held as event handlers by Article, from static field Shop.Articles."
+    assert held in found.sentence
+    assert found.cut == "Article -> ArticleChangedEventHandler"
+
+
+def test_callbacks_of_native_code_are_no_timers(tmp_path: Path) -> None:
+    shop = Program()
+    callback = "System.Threading._ThreadPoolWaitOrTimerCallback"
+    waits = [shop.make(callback, 40, job) for job in shop.things("App.Job", 300)]
+    shop.root("[strong handle]", *waits)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.pattern == "handles"
+    assert found.advice == (
+        "To free them, free the handles at GC handles -> "
+        "_ThreadPoolWaitOrTimerCallback."
+    )
+
+
+def test_locks_by_key_are_what_is_held_not_the_keys(tmp_path: Path) -> None:
+    shop = Program()
+    nodes = [
+        shop.make(
+            "System.Collections.Concurrent.ConcurrentDictionary+Node<String>",
+            40,
+            shop.make("System.String", 60),
+            shop.make("System.Threading.SemaphoreSlim", 56, shop.make("System.Box", 8)),
+        )
+        for _ in range(500)
+    ]
+    table = shop.make("System.Collections.Concurrent.Node[]", 4024, *nodes)
+    all_ = shop.make("System.Collections.Concurrent.ConcurrentDictionary", 40, table)
+    shop.root("[static var App.Locks.ALL]", all_)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("500 SemaphoreSlim (")
