@@ -135,7 +135,9 @@ def notes(
     return found
 
 
-_ONLY_SIZE = "Its size. Nothing else in the dump tells whether it is a leak or needed."
+_ONLY_SIZE = (
+    "Size alone. Nothing else in the dump tells whether this is a leak or needed."
+)
 
 
 def reasons(suspect: Mapping[str, object]) -> list[tuple[str, str]]:

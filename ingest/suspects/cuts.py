@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from ingest.analysis.distances import ROOT, Reach
+from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import marked
 from ingest.errors import NotFound
 from ingest.heap.graph import RootKind
@@ -27,6 +28,7 @@ from ingest.suspects.joints import by_size, is_below, join, some_of
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
 from ingest.what_if.places import UNNAMED_ROOT
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -222,6 +224,24 @@ class Cuts(Covers):
         text = f"{self.holder(edge)} -> {self._target(edge)}"
         rows = np.flatnonzero(cut.lost & (self._graph.type_index == kind))
         return self.of_text(text, [edge], rows.astype(np.int32), cut.freed_bytes)
+
+    def shared(self, cut: Verified) -> str:
+        """The type of the collection that several places of a cut lead to, in words.
+
+        Empty if they lead to several objects, or to one that is no collection.
+        """
+        graph, metrics = self._graph, self._metrics
+        first, *others = (edge.below for edge in cut.edges)
+        for target in first:
+            name = graph.type_name(target)
+            if (
+                all(target in below for below in others)
+                and metrics.retained_bytes[target] >= ENOUGH * cut.freed_bytes
+                and self._class_of(target) == TypeClass.CONTAINER
+                and not is_inside_collection(normalised_type(name))
+            ):
+                return printable(graph.captions.of(name))
+        return ""
 
     def fields(
         self, kind: int, members: NDArray[np.int32], retained_bytes: int

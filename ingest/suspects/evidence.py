@@ -39,6 +39,10 @@ _ENDED = ("cleared", "closed", "destroyed", "disposed", "finished")
 _KEPT = "finished"
 """A word that records of a history also have, which are held on purpose."""
 _SAMPLE = 1000
+_TRACEBACK_FIELD = "__traceback__"
+_LONG_TRACEBACK = 100
+"""Entries that one exception has on the way to an object, from which on it is told."""
+
 _ENTRIES = 20
 _OF_ENTRY = 8
 """References of an entry of a map, at most."""
@@ -422,14 +426,34 @@ def _by_exceptions(graph: HeapGraph, holder: Holder) -> str:
     """That exceptions which are kept hold the objects, by their tracebacks."""
     names = [graph.type_name(index) for index in holder.between]
     traceback = named(graph.runtime).traceback_type
-    if not traceback or traceback not in names[1:]:
+    if not traceback or traceback not in names:
         return ""
-    exception = graph.captions.of(names[names.index(traceback) - 1])
-    where = f" kept in {holder.reference}" if holder.reference else ""
-    return (
-        f"Each {exception}{where} holds the frames of its traceback, with all that was "
-        "in their variables."
+    at = names.index(traceback)
+    if at == 0 and (holder.index < 0 or holder.reference != _TRACEBACK_FIELD):
+        return ""
+    kind = names[at - 1] if at else graph.type_name(holder.index)
+    where = f" kept in {holder.reference}" if at and holder.reference else ""
+    found = (
+        f"Each {graph.captions.of(kind)}{where} holds the frames of its traceback, and "
+        "these hold what was in their variables."
     )
+    if _is_long_chain(graph, holder.between[at]):
+        found += (
+            f" The traceback has more than {_LONG_TRACEBACK:,} entries: one exception "
+            "that is raised again gets more each time."
+        )
+    return found
+
+
+def _is_long_chain(graph: HeapGraph, index: int) -> bool:
+    """Whether more objects than a traceback has refer to the next one of their type."""
+    for _ in range(_LONG_TRACEBACK):
+        targets = graph.ref_target[slice(*graph.ref_start[index : index + 2])]
+        below = targets[graph.type_index[targets] == graph.type_index[index]]
+        if not len(below):
+            return False
+        index = int(below[0])
+    return True
 
 
 def _bounded(graph: HeapGraph, holder: Holder) -> str:

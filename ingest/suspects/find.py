@@ -516,6 +516,7 @@ class _Search:
             has_many=has_many,
             is_sparse=bool(slots),
             inner=paths.inner(holder, cut.freed_bytes) or self._companions.fields(held),
+            shared=paths.cuts.shared(cut) if also else "",
             future=future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),

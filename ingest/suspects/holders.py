@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,11 @@ _MAX_STEPS = 24
 
 _RUN = 3
 """Objects of one type in a row, from which on they are folded."""
+
+_CYCLE = 12
+"""The same of objects of a few types that follow one another again and again."""
+
+_MAX_PERIOD = 4
 
 _MAX_VALUE = 40
 """Characters of a value that are shown in a path."""
@@ -68,6 +73,9 @@ _OF_BROWSER = ("Heap", "BasicHeap")
 
 _PLACED = re.compile(r".*?:\d+:\d+(?= \()")
 """The name and place of a function, without the folder of its script."""
+
+_FOLDER = re.compile(r"(?<= )\((?:[^()]*[/\\])(?=[^()/\\]+:\d+\)$)")
+"""The folder of a script where its name and line come last, in parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -607,10 +615,11 @@ class Paths:
         """
         graph, path = self._graph, holder.path
         steps, cut = [printable(graph.root_name(holder.root))], None
-        for at, left_out in _folded(graph.type_index[list(path)].tolist()):
+        for at, left_out, is_one_type in _folded(graph.type_index[list(path)].tolist()):
             if left_out:
-                name = printable(graph.captions.of(graph.type_name(path[at])))
-                steps.append(f"… {left_out:,} more {name}")
+                name = graph.captions.of(graph.type_name(path[at]))
+                what = printable(name) if is_one_type else "steps"
+                steps.append(f"… {left_out:,} more {what}")
             if path[at] == holder.target:
                 cut = len(steps)
             steps.append(self._step(path, at))
@@ -640,20 +649,31 @@ def _shortened(value: str, most: int) -> str:
     """A value of at most so many characters, a function without its folder."""
     placed = _PLACED.match(value)
     text = placed[0] if placed else value
+    if len(text) > most:
+        text = _FOLDER.sub("(", text)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _folded(kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _folded(kinds: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
     """Positions to write of a path, each with the number left out before it.
 
-    Of a run of one type the first and the last are written.
+    Of a run of one type the first and the last are written, of types that follow one
+    another in turn the first of each and the last. The third is whether it is a run.
     """
     at = 0
-    for _, run in groupby(kinds):
-        length = len(list(run))
-        if length <= _RUN:
-            yield from ((at + i, 0) for i in range(length))
+    while at < len(kinds):
+        for period in range(1, _MAX_PERIOD + 1):
+            end = at + period
+            while end < len(kinds) and kinds[end] == kinds[end - period]:
+                end += 1
+            left_out = end - at - 2 * period
+            if end - at > (_RUN if period == 1 else _CYCLE):
+                yield from ((at + i, 0, False) for i in range(period))
+                last = end - period
+                yield last, left_out, period == 1
+                yield from ((at, 0, False) for at in range(last + 1, end))
+                break
         else:
-            yield at, 0
-            yield at + length - 1, length - 2
-        at += length
+            end = at + 1
+            yield at, 0, False
+        at = end

@@ -132,6 +132,8 @@ class Words:
         waits_for: The finalizer in words if they wait for it, else ``None``.
         inner: The collection inside of the cut's that has them, as ``list ['resize']``;
             empty if it is the cut's.
+        shared: The collection that has all of them if several places refer to it, in
+            words; empty if none has.
         future: The type of what is not done and keeps them until then; empty if there
             is none.
         has_room: Collections that may hold them where the file does not tell.
@@ -164,6 +166,7 @@ class Words:
     is_sparse: bool = False
     has_many: bool = False
     inner: str = ""
+    shared: str = ""
     future: str = ""
     has_room: str = ""
     entries: str = ""
@@ -301,7 +304,7 @@ class Words:
         if self.link and self.pattern == "linked list":
             text += f", each by the {_end_of(self.link)} of another"
         if self.also:
-            text += "; removing it from one of them frees nothing"
+            text += "; to clear only one of these frees nothing"
         return _shortened(text + ".")
 
     @property
@@ -328,12 +331,13 @@ class Words:
                 f"To free {what}, find in the program what holds {what}: the file does "
                 f"not tell{self.has_room and f'; {self.has_room}'}."
             )
+        references = "references" if self.cut.count(" -> ") > 1 else "reference"
         if self.is_sparse:
             how = (
                 f"make it smaller, or clear {self.cut}: removing entries frees nothing"
             )
         elif self.future:
-            how = f"finish the {self.future}, or remove the reference {self.cut}"
+            how = f"finish the {self.future}, or remove the {references} {self.cut}"
         elif self.link and self.is_run and self.pattern == "linked list":
             how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
         elif self.pattern in _COLLECTIONS:
@@ -342,10 +346,17 @@ class Words:
             if self.cut in map(self.captions.of, self.between):
                 at = "of"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
+            if self.shared:
+                how = (
+                    f"{_COLLECTIONS[self.pattern]} of the {self.shared} that these "
+                    f"places share, or remove the {references} {self.cut}"
+                )
+        elif " -> " not in self.cut:
+            how = f"remove what refers to {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
-            how = f"remove the reference {self.cut}"
+            how = f"remove the {references} {self.cut}"
         else:
-            how = f"clear the reference {self.cut}"
+            how = f"clear the {references} {self.cut}"
         if self.function is not None:
             of_them = "" if self.object_count == 1 else "one of "
             how += f"; the function that holds {of_them}{what} is {self.function}"

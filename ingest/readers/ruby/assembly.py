@@ -43,11 +43,11 @@ _GENERATION_SHIFT = 44
 _BLOCK = 1 << 12
 
 _NO_TRACE = (
-    "Allocations were not traced, so that objects have no file and line, and nothing "
-    "tells which of them are the same in two dumps: "
-    "ObjectSpace.trace_object_allocations_start."
+    "Allocations were not traced: objects have no file and line, and nothing tells "
+    "which of them are the same in two dumps. To trace them, call "
+    "ObjectSpace.trace_object_allocations_start when the program begins."
 )
-_NO_SHAPES = "Variables have no names in it: Ruby writes them from 3.2 on, as shapes."
+_NO_SHAPES = "The dump has no names of variables: Ruby writes them from 3.2 on."
 
 
 def assemble(

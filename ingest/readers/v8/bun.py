@@ -65,7 +65,8 @@ def note(snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes) -
         kinds: Numbers of the types of nodes.
     """
     text = (
-        "Bun does not record what Maps and Sets hold: that is below not recorded roots"
+        "Bun does not record what Maps and Sets hold: that is below roots of the kind "
+        "not_recorded"
     )
     room = np.zeros(len(snapshot.type), np.int64)
     for word, entry_bytes in BUN.unrecorded.items():

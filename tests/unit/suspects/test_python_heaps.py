@@ -88,6 +88,32 @@ def test_objects_in_a_class_that_extends_a_dict_are_in_a_map(tmp_path: Path) -> 
     )
 
 
+def test_an_exception_that_is_raised_again_is_told_by_its_traceback(
+    tmp_path: Path,
+) -> None:
+    heap = HrpyHeap().variable("LAST", _OWNER)
+    ids = [_PAGES + 64 * number for number in range(_MANY)]
+    entries = [0x300000 + 64 * number for number in range(_MANY)]
+    frames = [0x400000 + 64 * number for number in range(_MANY)]
+    heap.chunk("shop.Page", ids, size=600)
+    heap.chunk("frame", frames, named={"page": ids})
+    heap.chunk("traceback", entries[-1:], named={"tb_frame": frames[-1:]})
+    heap.chunk(
+        "traceback", entries[:-1],
+        named={"tb_frame": frames[:-1], "tb_next": entries[1:]},
+    )  # fmt: skip
+    heap.chunk("shop.Failed", [_OWNER], named={"__traceback__": entries[:1]})
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.cut == "Failed.__traceback__ -> traceback"
+    assert found.signs == (
+        "Each Failed holds the frames of its traceback, and these hold what was in "
+        "their variables. The traceback has more than 100 entries: one exception that "
+        "is raised again gets more each time.",
+    )
+
+
 @pytest.mark.parametrize("is_needed", [False, True])
 def test_what_each_object_has_collected_is_told_with_its_field(
     tmp_path: Path, *, is_needed: bool

@@ -95,8 +95,49 @@ def test_both_variables_that_hold_all_objects_are_named(tmp_path: Path) -> None:
     (found,) = suspects_of(heap, tmp_path)
 
     assert found.cut == "Shop.cache -> Array and Shop.listeners -> Array"
-    assert found.sentence.endswith("removing it from one of them frees nothing.")
+    assert found.sentence.endswith("to clear only one of these frees nothing.")
     assert found.retained_bytes == 200 * _MANY + 32
+
+
+def test_a_collection_that_several_places_share_is_named(tmp_path: Path) -> None:
+    heap = program()
+    queue = holding(heap, "Array", orders(heap))
+    for name in ("Shop", "Clerk"):
+        owner = heap.node("object", name, 40, [("property", "queue", queue)])
+        heap.edge(1, "property", name.lower(), owner)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert set(found.cut.split(" and ")) == {
+        "Shop.queue -> Array", "Clerk.queue -> Array",
+    }  # fmt: skip
+    assert found.advice == (
+        "To free them, remove entries of the Array that these places share, or remove "
+        f"the references {found.cut}."
+    )
+
+
+def test_types_that_follow_one_another_in_turn_are_written_once(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    below: list[int] = []
+    for order in orders(heap):
+        cell = heap.node("object", "Cell", 16, [("property", "order", order)])
+        for rest in below:
+            heap.edge(cell, "property", "rest", rest)
+        below = [heap.node("object", "Link", 16, [("property", "cell", cell)])]
+    shop = heap.node("object", "Shop", 40, [("property", "all", below[0])])
+    heap.edge(1, "property", "shop", shop)
+
+    (found, *_) = suspects_of(heap, tmp_path)
+
+    types = [step.split(" 0x")[0] for step in found.path]
+    types = types[types.index("all: Link") :]
+    fold = types.pop(2)
+    assert fold.startswith("… ")
+    assert fold.endswith(" more steps")
+    assert types == ["all: Link", "cell: Cell", "cell: Cell", "rest: Link"]
 
 
 def test_objects_that_refer_to_what_holds_them_do_not_count_as_its_holders(
