@@ -196,6 +196,8 @@ class Runtime:
             its input.
         ended: Words for objects whose type shows that they are no longer used, by a
             prefix of its full name: ``detached from all documents``.
+        queued_tasks: Tasks that stay in their queue when they are cancelled, with the
+            field of what each calls, which it loses then, and the type of the queue.
         ended_words: Values by which components that the system has ended say so: they
             are suspects, however little they retain.
         records: Full names of types of objects without a class, which programs also use
@@ -263,6 +265,7 @@ class Runtime:
     limited_keys: tuple[str, ...] = ()
     ended: Mapping[str, str] = field(default_factory=dict)
     ended_words: tuple[str, ...] = ()
+    queued_tasks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     records: tuple[str, ...] = ()
     function_type: str = ""
     library_functions: str = r"(?!)"

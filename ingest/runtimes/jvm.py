@@ -12,6 +12,12 @@ JVM = Runtime(
     weak="soft, weak or phantom references",
     has_finalizer_queue=True,
     ended_words=("destroyed", "cleared"),
+    queued_tasks={
+        "java.util.concurrent.ScheduledThreadPoolExecutor$ScheduledFutureTask": (
+            "callable",
+            "java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue",
+        ),
+    },
     metadata=(
         "java.lang.Class", "java.lang.ClassLoader", "*ClassLoader",
         "*ClassLoaders$*", "java.lang.Module", "java.lang.module.*",

@@ -30,6 +30,9 @@ _LEAST_OTHER = 1 / 3
 _COLLECTED, _MOST_INSIDE = 5, 0.5
 """Each object of a pile has so many inside, which have this share of all."""
 
+_MANY_VALUES = 20
+"""Of the runtime's values each object of a pile has so many, as texts in its queue."""
+
 _MOST_FIELDS = 3
 
 
@@ -124,13 +127,16 @@ class Companions:
         if (found := paths.inside(pile.type_index, rows)) is None:
             return None
         edge, key = found
-        place = paths.places.holder(edge.source, graph.field_name(edge.row))
+        field = graph.field_name(edge.row)
+        place = paths.places.holder(edge.source, field)
         text = f"{place} -> {graph.captions.of(graph.type_name(edge.below[0]))}"
         cut = paths.cuts.of_text(text, [edge], rows, held.cut.freed_bytes, _MOST_INSIDE)
         if cut is None:
             return None
-        there = int(np.count_nonzero(cut.lost[rows]))
-        return f"{self._counted(kind, there)} in {place} {key}".rstrip(), text
+        told = self._counted(kind, int(np.count_nonzero(cut.lost[rows])))
+        if field is None and graph.type_index[edge.source] == pile.type_index:
+            return told, text
+        return f"{told} in {place} {key}".rstrip(), text
 
     def _elements(
         self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int
@@ -150,9 +156,10 @@ class Companions:
         kinds = graph.type_index[rows]
         sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
         kind = int(np.argmax(sizes))
-        if 2 * int(sizes[kind]) < freed_bytes:
-            return None
-        return kind, rows[kinds == kind]
+        rows = rows[kinds == kind]
+        is_much = 2 * int(sizes[kind]) >= freed_bytes
+        is_many = len(rows) >= _MANY_VALUES * pile.object_count
+        return (kind, rows) if is_much and is_many else None
 
     def _inside(
         self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int

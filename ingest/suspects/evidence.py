@@ -51,7 +51,7 @@ _SPARSE, _WORD = 16, 8
 """An array with fewer references than this part of its slots is nearly empty."""
 
 _THREADS = 100
-"""Objects whose threads are looked at."""
+"""Objects whose threads, or calls, are looked at."""
 
 _COPIES = 5
 """So often is no type loaded for parts of a program that are there side by side."""
@@ -108,6 +108,7 @@ def evidence(
     pattern: str,
     slots: str,
     future: str,
+    cancelled: str,
 ) -> Evidence:
     """What speaks for and against a leak.
 
@@ -119,6 +120,7 @@ def evidence(
         pattern: How they are held.
         slots: What `unused_slots` says of them.
         future: What `pending_future` says of the holder.
+        cancelled: What `cancelled_tasks` says of the objects.
     """
     signs, doubts = [], []
     word, ended = _ended(graph, members)
@@ -158,7 +160,9 @@ def evidence(
             "The table has the literals of the code, and what is interned, for as long "
             "as the process runs."
         )
-    if pattern in _PATTERNS:
+    if cancelled:
+        signs.append(cancelled)
+    elif pattern in _PATTERNS:
         signs.append(_PATTERNS[pattern])
     bounded = _bounded(graph, holder) or _fixed(graph, holder)
     if bounded := bounded or _full(graph, holder, len(members)):
@@ -238,6 +242,22 @@ def unused_slots(graph: HeapGraph, members: NDArray[np.int32]) -> str:
     slots = int(size[at] - 2 * _WORD) // (_WORD // 2 if is_narrow else _WORD)
     verb = "is" if used == 1 else "are"
     return f"Only {used:,} of its {slots:,} slots {verb} used."
+
+
+def cancelled_tasks(
+    graph: HeapGraph, holder: Holder, members: NDArray[np.int32]
+) -> str:
+    """A sentence if most of the objects are tasks of a queue that call nothing more."""
+    tasks = named(graph.runtime).queued_tasks
+    field, queue = tasks.get(graph.type_name(int(members[0])), ("", ""))
+    if not field or queue not in map(graph.type_name, holder.path):
+        return ""
+    sample = some_of(members, _THREADS).tolist()
+    done = [at for at in sample if target_of(graph, at, field) is None]
+    if 2 * len(done) <= len(sample):
+        return ""
+    which = "They are" if len(done) == len(sample) else "Most of them are"
+    return f"{which} cancelled, and their queue has them until their turn."
 
 
 def _workers(graph: HeapGraph, holder: Holder) -> str:

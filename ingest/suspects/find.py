@@ -27,6 +27,7 @@ from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.evidence import (
     Evidence,
+    cancelled_tasks,
     evidence,
     finalizer,
     finalizer_rests,
@@ -486,6 +487,7 @@ class _Search:
         )
         slots = unused_slots(graph, pile.members)
         future = pending_future(graph, holder)
+        cancelled = cancelled_tasks(graph, holder, pile.members)
         outside_bytes = self._outside_bytes(cut.lost)
         companions, inside_cut = self._companions.told(held)
         has_many = holder.index >= 0 and paths.cuts.of_many(cut.edges)
@@ -515,6 +517,7 @@ class _Search:
             waits_for=finalizer(graph) if waits else None,
             has_many=has_many,
             is_sparse=bool(slots),
+            is_cancelled=bool(cancelled),
             inner=paths.inner(holder, cut.freed_bytes) or self._companions.fields(held),
             shared=paths.cuts.shared(cut) if also else "",
             future=future,
@@ -527,7 +530,9 @@ class _Search:
             # What frees one of them frees the others, too.
             is_like = cut.lost & (graph.type_index == pile.type_index)
             members = np.flatnonzero(is_like).astype(np.int32)
-        found = evidence(graph, metrics, holder, members, words.pattern, slots, future)
+        found = evidence(
+            graph, metrics, holder, members, words.pattern, slots, future, cancelled
+        )
         return _Told(held, words, found, cut.bits)
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:

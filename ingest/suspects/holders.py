@@ -465,7 +465,11 @@ class Paths:
                 if types[at] == kind:
                     break
                 at, below = int(self._metrics.dominator[at]), at
-            field = self.field(*outer) if at >= 0 and outer[0] >= 0 else None
+            if at < 0 or outer[0] < 0:
+                return None
+            field = self.field(*outer)
+            if field is None and self._graph.ref_field is None:
+                field = ""  # of this format none is known
             if field is None or field.startswith("["):
                 return None
             owners.add(at)

@@ -129,6 +129,7 @@ class Words:
         link: The fields by which one of a list holds the next one; empty if unknown.
         has_many: Whether many threads have a holder of these words.
         is_sparse: Whether they are an array that is nearly empty.
+        is_cancelled: Whether they are tasks that were cancelled.
         waits_for: The finalizer in words if they wait for it, else ``None``.
         inner: The collection inside of the cut's that has them, as ``list ['resize']``;
             empty if it is the cut's.
@@ -164,6 +165,7 @@ class Words:
     link: str = ""
     outside_bytes: int = 0
     is_sparse: bool = False
+    is_cancelled: bool = False
     has_many: bool = False
     inner: str = ""
     shared: str = ""
@@ -336,6 +338,8 @@ class Words:
             how = (
                 f"make it smaller, or clear {self.cut}: removing entries frees nothing"
             )
+        elif self.is_cancelled:
+            how = f"remove tasks from their queue when they are cancelled: {self.cut}"
         elif self.future:
             how = f"finish the {self.future}, or remove the {references} {self.cut}"
         elif self.link and self.is_run and self.pattern == "linked list":

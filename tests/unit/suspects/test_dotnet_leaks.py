@@ -368,3 +368,21 @@ def test_locks_by_key_are_what_is_held_not_the_keys(tmp_path: Path) -> None:
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("500 SemaphoreSlim (")
+
+
+def test_the_list_of_each_object_is_a_cut_though_no_field_is_known(
+    tmp_path: Path,
+) -> None:
+    shop = Program()
+    rooms = [
+        shop.make("App.Room", 40, shop.list_of("App.Line", shop.things("App.Line", 30)))
+        for _ in range(40)
+    ]
+    shop.root("[static var App.Lobby.Rooms]", shop.list_of("App.Room", rooms))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("40 Room (")
+    assert " with 1,200 Line are held in a list by" in found.sentence
+    assert found.advice.endswith(
+        "; or keep them, and remove entries at Room -> List<Line>."
+    )

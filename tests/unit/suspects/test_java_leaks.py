@@ -722,3 +722,28 @@ def test_the_key_at_which_each_object_has_collected_is_told(tmp_path: Path) -> N
     told = "with 600 Cart in Partition.maps ['carts'] are held"
     assert told in found.sentence
     assert found.advice.endswith("remove entries at Partition.maps -> HashMap.")
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_tasks_that_were_cancelled_and_are_still_in_their_queue(
+    tmp_path: Path, is_cancelled: bool
+) -> None:
+    shop = Program()
+    timer = "java/util/concurrent/ScheduledThreadPoolExecutor"
+    shop.cls(timer, "workQueue")
+    shop.cls(f"{timer}$DelayedWorkQueue", "queue")
+    shop.cls(f"{timer}$ScheduledFutureTask", "callable", "time", "heapIndex")
+    shop.cls("java/util/concurrent/Executors$RunnableAdapter")
+    call = shop.make("java/util/concurrent/Executors$RunnableAdapter")
+    call = 0 if is_cancelled else call
+    tasks = [
+        shop.make(f"{timer}$ScheduledFutureTask", callable=call) for _ in range(400)
+    ]
+    queue = shop.array("[Ljava/lang/Object;", tasks)
+    work = shop.make(f"{timer}$DelayedWorkQueue", queue=queue)
+    shop.main(TIMER=shop.make(timer, workQueue=work))
+    (found,) = shop.found(tmp_path).suspects
+
+    says_so = "They are cancelled, and their queue has them until their turn."
+    assert (says_so in found.signs) == is_cancelled
+    assert ("cancel the timers" in found.advice) != is_cancelled
