@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.heap.graph import RootKind
+from ingest.heap.graph import NO_FIELD, RootKind
 from ingest.heap.history import Allocations, History
 from ingest.heap.values import ObjectValues, ValueKind
 from ingest.readers.ruby import NAME
@@ -36,6 +36,8 @@ _ROOT_KINDS = {
     "finalizers": RootKind.FINALIZER_QUEUE,
 }
 """Any other one is of the runtime: ``end_proc``, ``trap``, ``symbols``."""
+
+_ROOT_NAMES = {"end_proc": "blocks of at_exit", "trap": "blocks of trap"}
 
 _GENERATION_SHIFT = 44
 """Above all bits of an address of user space, of which the last three are 0."""
@@ -68,7 +70,7 @@ def assemble(
     fields.name_variables()
     values = _values(records, classes)
     fields.name_parts(values, type_names)
-    names = tuple(fields.names)
+    names = list(fields.names)
     del start, table, classes, fields
     site = columns.pop("site")
     history = _history(records, columns["id"], site)
@@ -81,7 +83,7 @@ def assemble(
     del site, generation
     notes = [_NO_TRACE] if history is None else []
     notes += [] if len(columns["shape_id"]) else [_NO_SHAPES]
-    roots = _roots(records)
+    roots = _roots(records, names)
     objects = ObjectColumns(
         id=columns.pop("id"),
         type_id=columns.pop("type_id"),
@@ -102,7 +104,7 @@ def assemble(
         runtime=RUBY.name,
         producer="ObjectSpace.dump_all",
         notes=tuple(notes),
-        field_names=names,
+        field_names=tuple(names),
         values=values,
         history=history,
         type_object=heap.find(type_ids),
@@ -191,16 +193,22 @@ def _with_names(values: ObjectValues, names: Mapping[int, str]) -> ObjectValues:
     )
 
 
-def _roots(records: RubyRecords) -> RootColumns:
+def _roots(records: RubyRecords, names: list[str]) -> RootColumns:
+    """The roots; adds those of the runtime by their kinds to the names of fields."""
     columns = records.columns
     texts = columns.pop("root_kind")
     kinds = np.array(
         [_ROOT_KINDS.get(text, RootKind.RUNTIME) for text in records.texts], np.uint8
     )
+    field = np.full(len(texts), NO_FIELD, np.int32)
+    for text in np.unique(texts[kinds[texts] == RootKind.RUNTIME]).tolist():
+        field[texts == text] = len(names)
+        names.append(_ROOT_NAMES.get(records.texts[text], records.texts[text]))
     return RootColumns(
         id=columns.pop("root_id"),
         kind=kinds[texts],
         flags=np.zeros(len(texts), np.uint8),
+        field=field,
         line=columns.pop("root_line"),
     )
 

@@ -230,7 +230,7 @@ def test_roots_are_of_their_kinds() -> None:
         ["internal root"],
         ["local root"],
         ["static root"],
-        ["runtime root"],
+        ["runtime root blocks of at_exit"],
     ]
     assert 0x3540 not in alive(graph)
     assert 0x3610 not in alive(graph)

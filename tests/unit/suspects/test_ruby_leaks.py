@@ -14,7 +14,18 @@ from tests.dumps.ruby import ARRAY, MODULE, OBJECT, RubyHeap
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ingest.suspects.find import Suspect
+
 _MANY = 400
+
+
+def suspect_of(heap: RubyHeap, folder: Path) -> Suspect:
+    path = folder / "x.json"
+    path.write_bytes(heap.bytes())
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(), silent)
+    (found,) = find_suspects(graph, analyse(graph)).suspects
+    return found
 
 
 def test_the_packages_of_a_program_are_no_suspect(tmp_path: Path) -> None:
@@ -27,11 +38,21 @@ def test_the_packages_of_a_program_are_no_suspect(tmp_path: Path) -> None:
         heap.obj(array, "ARRAY", ARRAY, *held, length=_MANY)
         for one in held:
             heap.obj(one, "OBJECT", of, memsize=600)
-    path = tmp_path / "x.json"
-    path.write_bytes(heap.bytes())
-    with open_source(str(path)) as source:
-        graph = read(source, ReadOptions(), silent)
 
-    (found,) = find_suspects(graph, analyse(graph)).suspects
+    assert suspect_of(heap, tmp_path).sentence.startswith("400 Order (")
 
-    assert found.sentence.startswith("400 Order (")
+
+def test_blocks_that_run_at_the_end_are_named(tmp_path: Path) -> None:
+    heap = RubyHeap().root("vm", OBJECT).core()
+    blocks = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.root("end_proc", *blocks)
+    heap.module(0x2000, "Shop::Client", OBJECT)
+    heap.module(0x2100, "Proc", OBJECT)
+    for block in blocks:
+        heap.obj(block, "DATA", 0x2100, block + 0x80000, struct="proc")
+        heap.obj(block + 0x80000, "OBJECT", 0x2000, memsize=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.root_name == "blocks of at_exit"
+    assert " by the Ruby virtual machine (blocks of at_exit)." in found.sentence
