@@ -343,7 +343,9 @@ def growths(
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
         path = tree.captions(row, captions)
-        if _is_little(counts, more, sizes[-1]):
+        # Weak references hold nothing: only their own bytes count.
+        few = np.inf if tree.name[row] in runtime.weak_references else _FEW_OBJECTS
+        if _is_little(counts, more, sizes[-1], few):
             little.append(
                 f"{path[-1]} grew{each_time(len(dumps))}, by only {human_bytes(more)} "
                 f"in all: {text} objects, {ARROW.join(path)}."
@@ -367,11 +369,16 @@ def growths(
     return findings + waste, notes + told
 
 
-def _is_little(counts: Sequence[int], more_bytes: int, heap_bytes: int) -> bool:
+def _is_little(
+    counts: Sequence[int],
+    more_bytes: int,
+    heap_bytes: int,
+    few: float = _FEW_OBJECTS,
+) -> bool:
     """Whether so few objects and bytes grew that it is a note."""
     steps = len(counts) - 1
     return (
-        counts[-1] - counts[0] < _FEW_OBJECTS * steps
+        counts[-1] - counts[0] < few * steps
         and more_bytes < _LITTLE_BYTES * steps
         and more_bytes < _LITTLE_SHARE * heap_bytes
     )

@@ -65,3 +65,21 @@ def test_keys_and_larger_values_of_the_runtime_are_one_finding() -> None:
 
     assert one.path[-1] == "bytearray"
     assert one.below == ("str",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_found"), [("weakref.ReferenceType", False), ("shop.Note", True)]
+)
+def test_a_few_weak_references_more_are_a_note(kind: str, *, is_found: bool) -> None:
+    """As each further step of a study has a dozen in its table."""
+    dumps = []
+    for step in range(3):
+        heap, count = HrpyHeap().variable("STUDY", _OWNER), 20 + 12 * step
+        heap.chunk("bytearray", [_TABLE], size=4 << 20)
+        held = some(0x300000, count)
+        heap.chunk(kind, held, size=72)
+        heap.chunk("list", [_LIST], rest=[held], lengths=[count], flags=Flag.ELEMENTS)
+        heap.chunk("shop.Study", [_OWNER], named={"of": [_LIST], "raw": [_TABLE]})
+        dumps.append(heap)
+
+    assert bool(found(dumps)) is is_found
