@@ -50,3 +50,9 @@ def marked(
         mark[members] = number
     _mark(parent, mark, np.empty(len(mark), np.int32))
     return mark
+
+
+def outermost(parent: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Those of some objects that no other one is above, as `marked` takes them."""
+    above, mark = parent[rows], marked(parent, [rows])
+    return np.asarray(rows[(above < 0) | (mark[np.maximum(above, 0)] != 1)])

@@ -207,6 +207,7 @@ class Runtime:
         library_functions: Regular expression that matches values of those functions
             that are not the program's own.
         library_scripts: The same of constructors: their classes are of the library.
+        closure_field: The field of functions that has the cells of their variables.
         shape: Prefix of the names of types that objects without a class have; empty if
             all have one.
         of_document: What the names of types begin with whose objects are shown in a
@@ -270,6 +271,7 @@ class Runtime:
     function_type: str = ""
     library_functions: str = r"(?!)"
     library_scripts: str = r"(?!)"
+    closure_field: str = ""
     shape: str = ""
     of_document: tuple[str, ...] = ()
     prototype_type: str = ""

@@ -111,6 +111,7 @@ CPYTHON = Runtime(
         "hamt_bitmap_node": _CONTEXT,
         "hamt_collision_node": _CONTEXT,
     },
+    closure_field="__closure__",
     class_type="type",
     module_type="module",
     namespaces=("dict", "module"),

@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT, holds
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
-from ingest.heap.graph import OF_KEY, RootKind
+from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.cuts import ENOUGH, Cuts
 from ingest.suspects.joints import some_of
@@ -400,6 +400,8 @@ class Paths:
                 found.append(f"{words} {printable(field)}")  # a static field
             elif cell is not None and re.match(cell, kind):
                 found.append(f"{words} {printable(field)}" if is_scope else words)
+            elif field == EPHEMERON:
+                found.append(f"{words} in a weak map")
             elif kind in runtime.records and field and not field.startswith("["):
                 found.append(f"{words} ['{printable(field)}']")
             elif (

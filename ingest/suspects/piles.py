@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.distances import ROOT
-from ingest.analysis.trees import marked
+from ingest.analysis.trees import marked, outermost
 from ingest.analysis.types import count_by, largest_first, rows_of, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
@@ -143,12 +143,6 @@ class Held(NamedTuple):
     is_group: bool
 
 
-def _outermost(metrics: HeapMetrics, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Those of some objects that no other one dominates."""
-    above, mark = metrics.dominator[rows], marked(metrics.dominator, [rows])
-    return np.asarray(rows[(above < 0) | (mark[np.maximum(above, 0)] != 1)])
-
-
 class PileSearch:
     """The search for piles in one heap.
 
@@ -267,9 +261,13 @@ class PileSearch:
     def _count(self, pile: Pile, lost: Bools) -> int:
         """How many objects of a pile's type a cut frees; of texts, whole ones."""
         kinds, kind = self.graph.type_index, pile.type_index
-        if self.classes[kind] == TypeClass.CONTAINER:
-            return pile.object_count
         rows = np.flatnonzero(lost & (kinds == kind))
+        if self.classes[kind] == TypeClass.CONTAINER:
+            if pile.object_count > 1:
+                return pile.object_count
+            # Others as large may be freed with one, as all threads of a list.
+            size = self.metrics.retained_bytes
+            return int(np.count_nonzero(2 * size[rows] >= size[pile.members[0]]))
         if not self._is_text(kind):
             return len(rows)
         above = self.metrics.dominator[rows]
@@ -330,7 +328,7 @@ class PileSearch:
         rows = rows[is_ended].astype(np.int32)
         rows = rows[self.classes[self.graph.type_index[rows]] == TypeClass.PROGRAM]
         rows = rows[self.metrics.root_distance[rows] >= 0]
-        rows = _outermost(self.metrics, rows)
+        rows = outermost(self.metrics.dominator, rows)
         least = int(_LEAST_ENDED * self.base)
         for pile in self._one_by_one(rows, least, is_any=True):
             if pile.is_many or pile.object_count == 1:
@@ -684,7 +682,7 @@ class PileSearch:
         self, found: NDArray[np.int32], counted_bytes: int, container: int, owner: int
     ) -> Pile:
         """The pile of objects of one type, some of which may dominate others."""
-        heads = _outermost(self.metrics, found)
+        heads = outermost(self.metrics.dominator, found)
         retained = self.metrics.retained_bytes[heads]
         order = np.lexsort((-self.graph.shallow_bytes[heads], -retained))
         return Pile(

@@ -178,6 +178,9 @@ class Words:
     def pattern(self) -> str:
         """How they are held; ``object`` where a field refers to them directly."""
         holder, between = self.holder, self.between
+        cells = named(self.runtime).closure_field
+        if cells and holder.reference == cells:
+            between = between[2:]  # what has the variables is no list of the program
         names = [name for name in between if name != self.type_name]
         is_handle = holder.index < 0 and holder.root_kind in ("handle", "jni_global")
         for pattern, matches in _patterns(self.runtime):

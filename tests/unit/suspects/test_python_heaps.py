@@ -226,3 +226,27 @@ def test_the_entries_of_a_list_are_told_apart_from_their_parts(tmp_path: Path) -
     assert found.sentence.endswith(
         ", 20 of them directly, are held in list shop.TITLES."
     )
+
+
+def test_the_variables_of_functions_are_in_no_list(tmp_path: Path) -> None:
+    """As of functions that a database was given: nothing in the dump has them."""
+    heap = HrpyHeap().variable("RULES", _OWNER)
+    heap.chunk("int", [_OWNER])
+    held = [_PAGES + 64 * number for number in range(_MANY)]
+    cells, tuples, functions = ([one + at for one in held] for at in (16, 32, 48))
+    heap.chunk("shop.Rule", held, size=600)
+    heap.chunk("cell", cells, named={"cell_contents": held})
+    heap.chunk(
+        "tuple", tuples, rest=[[cell] for cell in cells], lengths=[1] * _MANY,
+        flags=Flag.ELEMENTS,
+    )  # fmt: skip
+    heap.chunk(
+        "function", functions, named={"__closure__": tuples}, counts=[3] * _MANY,
+        flags=Flag.TEXTS, values=texts_of(["shop.rule.<locals>.<lambda>"] * _MANY),
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    held_by = " are held by the closure of shop.rule.<locals>.<lambda>"
+    assert held_by in found.sentence
+    assert "remove entries" not in found.advice

@@ -56,3 +56,20 @@ def test_blocks_that_run_at_the_end_are_named(tmp_path: Path) -> None:
 
     assert found.root_name == "blocks of at_exit"
     assert " by the Ruby virtual machine (blocks of at_exit)." in found.sentence
+
+
+def test_all_threads_that_one_cut_frees_are_counted(tmp_path: Path) -> None:
+    threads = [0x10000 + 64 * at for at in range(8)]
+    heap = RubyHeap().root("vm", OBJECT, 0x2000, 0x4000).core()
+    heap.module(0x2000, "Shop", 0x3000, of=MODULE, kind="MODULE")
+    heap.module(0x2100, "Thread", OBJECT)
+    heap.module(0x2200, "Ractor", OBJECT)
+    heap.obj(0x3000, "ARRAY", ARRAY, *threads, length=8)
+    heap.obj(0x4000, "DATA", 0x2200, *threads, 0x4100, struct="ractor")
+    heap.obj(0x4100, "DATA", 0x2100, struct="VM/thread")  # the main one
+    for thread in threads:
+        heap.obj(thread, "DATA", 0x2100, memsize=1 << 20, struct="VM/thread")
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith("8 Thread (8.0 MiB, ")

@@ -116,3 +116,34 @@ def test_a_variable_that_leads_into_a_document_does_not_hold_it(
     (suspect,) = suspects_of(heap, tmp_path)
 
     assert ("module-level now of" in suspect.sentence) is not is_attached
+
+
+def test_a_collection_in_a_weak_map_is_told_without_its_field(tmp_path: Path) -> None:
+    heap = program()
+    held = heap.node("object", "Map", 40)
+    table = heap.node("array", "", 64)
+    heap.edge(held, "internal", "table", table)
+    for at, order in enumerate(orders(heap)):
+        heap.edge(table, "internal", str(at), order)
+    store = heap.node("object", "Object", 40)
+    weak_map = heap.node("object", "WeakMap", 40)
+    entries = heap.node("array", "", 64)
+    heap.edge(weak_map, "internal", "table", entries)
+    pair = (
+        f"1 / part of key (Object @{2 * store + 1}) -> value (Map "
+        f"@{2 * held + 1}) pair in WeakMap (table @{2 * entries + 1})"
+    )
+    heap.edge(store, "internal", pair, held)
+    heap.edge(entries, "internal", pair, held)
+    native = heap.node("object", "system / NativeContext", 40)
+    scope = heap.node("object", "system / Context", 40, [
+        ("context", "store", store), ("internal", "previous", native),
+    ])  # fmt: skip
+    serve = closure(heap, "serve", "/srv/shop.js")
+    heap.edge(serve, "internal", "context", scope)
+    heap.edge(1, "property", "serve", serve)
+    heap.edge(1, "property", "map", weak_map)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert "remove entries of Map in a weak map at module-level store" in suspect.advice
