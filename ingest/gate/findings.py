@@ -308,6 +308,9 @@ def growths(
     is_code = is_metadata(tree.name, classes)
     grows &= ~(is_code & tree.has_objects)
     grows &= ~_weakly_held(dumps[-1], classes, tree)
+    # What a debugger keeps of what is printed, is there since the first dump.
+    is_kept = np.array([name in runtime.of_debugger for name in tree.name], np.bool_)
+    grows &= ~tree.is_above(is_kept)
     # Nor are its constants, which it gets when it is compiled.
     code = re.compile("|".join(filter(None, (_CODE, runtime.stubs))))
     of_code = is_code & [bool(code.search(name)) for name in tree.name]

@@ -210,6 +210,8 @@ class Runtime:
         closure_field: The field of functions that has the cells of their variables.
         shape: Prefix of the names of types that objects without a class have; empty if
             all have one.
+        of_debugger: Names of roots by which a debugger keeps what a program has printed
+            since that is there.
         of_document: What the names of types begin with whose objects are shown in a
             document, which holds them whatever else refers to them.
         prototype_type: Full name of the type of prototypes, whose value is the name of
@@ -273,6 +275,7 @@ class Runtime:
     library_scripts: str = r"(?!)"
     closure_field: str = ""
     shape: str = ""
+    of_debugger: tuple[str, ...] = ()
     of_document: tuple[str, ...] = ()
     prototype_type: str = ""
     collections: Mapping[str, str] = field(default_factory=dict)

@@ -408,8 +408,8 @@ class Covers:
         Where nothing in the dump is of scripts, ``None``.
         """
         prefix, todo, seen = self._runtime.module_prefix, [index], {index}
-        says_all = (prefix, *self._runtime.of_document)
-        if not prefix or self._graph.type_name(index).startswith(says_all):
+        names, of_document = self._graph.type_name, self._runtime.of_document
+        if not prefix or names(index).startswith((prefix, *of_document)):
             return None
         for _ in range(_NEAR):
             self._referrers.find(todo)
@@ -417,7 +417,10 @@ class Covers:
             for edge in edges:
                 if self._is_variable(edge, prefix):
                     return self.holder(edge)
-            todo = list({edge.source for edge in edges} - seen - {ROOT})[:WIDE]
+            further = {edge.source for edge in edges} - seen - {ROOT}
+            # What refers to a part of a document does not hold the whole.
+            further = {at for at in further if not names(at).startswith(of_document)}
+            todo = list(further)[:WIDE]
             seen.update(todo)
         return None
 
