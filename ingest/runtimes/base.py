@@ -160,6 +160,8 @@ class Runtime:
         waiting: How futures refer to what waits for them, until they are done: by type,
             the field (``None`` for a reference without one) and the type of what it
             leads to (empty for any).
+        ended_by: The method that ends what objects of a type do, and with it what holds
+            them, by their full name.
         awaits: The field in which tasks have the future that they wait for, by their
             full name.
         writes: How a program of it writes a dump, where no command takes one.
@@ -292,6 +294,7 @@ class Runtime:
     weak_collections: tuple[str, ...] = ()
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    ended_by: Mapping[str, str] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)
     writes: str = ""
     unrecorded: Mapping[str, int] = field(default_factory=dict)

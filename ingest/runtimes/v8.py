@@ -29,6 +29,12 @@ V8 = Runtime(
     scope_prefix="scope in ",
     roots=("(synthetic)",),
     waiting={"Promise": ("reactions_or_result", "(system)")},
+    ended_by={
+        "ResizeObserver": "disconnect()", "IntersectionObserver": "disconnect()",
+        "MutationObserver": "disconnect()", "PerformanceObserver": "disconnect()",
+        "EventSource": "close()", "BroadcastChannel": "close()",
+        "MessagePort": "close()",
+    },
     metadata=(
         "(system)", "(compiled code)", "(object shape)", "(symbol)", "(prototype)",
         "BuiltinModule",

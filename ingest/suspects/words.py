@@ -370,6 +370,9 @@ class Words:
         elif self.calls is not None:
             which = "it" if self.object_count == 1 else "one of them"
             how += f"; {which} calls {self.calls}"
+        if (method := named(self.runtime).ended_by.get(self.type_name)) is not None:
+            each = "it" if self.object_count == 1 else "each"
+            how = f"call {method} of {each}, or {how}"
         if self.place:
             how += f"; most of the threads are in {printable(self.place)}"
         if self.inside_cut:

@@ -117,6 +117,23 @@ def test_a_collection_that_several_places_share_is_named(tmp_path: Path) -> None
     )
 
 
+def test_observers_are_ended_by_their_method(tmp_path: Path) -> None:
+    heap = program()
+    observers = [heap.node("object", "ResizeObserver", 200) for _ in range(_MANY)]
+    backing = holding(heap, "HeapHashTableBacking<HashTable<...>>", observers)
+    table = "DataFieldWrapper<BasicHeapHashMap<...>>"
+    wrapper = heap.node("native", table, 16, [("element", 1, backing)])
+    page = heap.node("object", "Page", 40, [("property", "seen", wrapper)])
+    heap.edge(1, "property", "page", page)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.object_count == _MANY
+    assert found.advice.startswith("To free them, call disconnect() of each, or ")
+    assert found.advice.endswith(f" {found.cut}.")
+    assert "BasicHeapHashMap<...>> at" not in found.advice
+
+
 def test_types_that_follow_one_another_in_turn_are_written_once(
     tmp_path: Path,
 ) -> None:
