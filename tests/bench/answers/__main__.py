@@ -9,7 +9,8 @@ speaks for a leak but its size. Another ``--seed`` makes other heaps of the same
 A second table is of ordinary programs with the names of their libraries: whether
 healthy caches and catalogues are accused, and small leaks beside them named, by one
 dump and by three; `ordinary` has the rules. Between both, programs after public
-reports are started, captured and read: see `reported`. ``--section`` prints one table.
+reports are started, captured and read: see `reported`. Each cut that is printed of both
+is given back to ``what-if``. ``--section`` prints one table.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.bench.answers.dart_vm import style_sheet
 from tests.bench.answers.healthy import HEALTHY
 from tests.bench.answers.leaks import LEAKS
 from tests.bench.answers.samples import samples
-from tests.bench.answers.verdict import Asked, ask
+from tests.bench.answers.verdict import Asked, ask, cuts_line
 
 if TYPE_CHECKING:
     from tests.bench.answers.cases import Case
@@ -101,6 +102,10 @@ def _known(seed: int, only: str, keep: Path | None) -> None:
         ("healthy", [one for one in asked if not one.truths]),
     ):
         print(f"{word}: {sum(one.passes for one in some)} of {len(some)}")
+    print(cuts_line([cut for one in asked for cut in one.cuts]))
+    for one in asked:
+        for cut in filter(None, one.cuts):
+            print(f"  {one.name}: {cut}")
     print(f"{time.perf_counter() - begin:.0f} s, seed {seed}")
     print(f"{sum(one.passes for one in asked)} of {len(asked)}")
 

@@ -14,6 +14,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.bench.answers.verdict import answer, cuts_line, cuts_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -50,8 +52,8 @@ def _ingest(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def first_screen(runtime: str, kind: str, folder: Path) -> str:
-    """What ``ingest info`` prints of a program, on one line.
+def first_screen(runtime: str, kind: str, folder: Path) -> tuple[str, list[str]]:
+    """What ``ingest info`` prints of a program, on one line, and `cuts_of` it.
 
     Args:
         runtime: A table of ``reported.toml``.
@@ -83,7 +85,9 @@ def first_screen(runtime: str, kind: str, folder: Path) -> str:
         finally:
             process.kill()
             process.wait()
-    return " ".join(_ingest("info", str(dump)).stdout.split())
+    found = answer([dump])
+    cuts = [found] if isinstance(found, str) else cuts_of(dump, found["suspects"])
+    return " ".join(_ingest("info", str(dump)).stdout.split()), cuts
 
 
 def wrong_of(screen: str, truth: dict[str, Any]) -> list[str]:
@@ -102,14 +106,17 @@ def rows(only: str, folder: Path) -> Iterator[str]:
             yield f"{runtime}: not run, {tools[runtime]} is missing"
             continue
         chosen = {kind: one for kind, one in programs.items() if only in kind}
-        right = 0
+        right, cuts = 0, list[str]()
         for kind, truth in chosen.items():
             try:
-                wrong = wrong_of(first_screen(runtime, kind, folder), truth)
+                screen, tried = first_screen(runtime, kind, folder)
+                cuts += tried
+                wrong = [*wrong_of(screen, truth), *filter(None, tried)]
             except (RuntimeError, subprocess.SubprocessError) as error:
                 wrong = [str(error)]
             right += not wrong
             if wrong:
                 yield f"  {runtime} {kind}: {'; '.join(wrong)}"
         if chosen:
-            yield f"{runtime}: {right} of {len(chosen)} first screens right"
+            screens = f"{right} of {len(chosen)} first screens right"
+            yield f"{runtime}: {screens}, {cuts_line(cuts)}"

@@ -28,6 +28,7 @@ class Asked:
         truths: Answers that are right; none if nothing leaks.
         suspects: The answer.
         error: Why there is none.
+        cuts: What `cuts_of` says of the cut of each suspect.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Asked:
     truths: list[Truth]
     suspects: list[dict[str, Any]]
     error: str = ""
+    cuts: tuple[str, ...] = ()
 
     @property
     def passes(self) -> bool:
@@ -101,15 +103,45 @@ def ask(name: str, written: str, path: Path, truths: list[Truth]) -> Asked:
     found = answer([path])
     if isinstance(found, str):
         return Asked(name, written, truths, [], found)
-    return Asked(name, written or found["format"], truths, found.get("suspects", []))
+    suspects = found.get("suspects", [])
+    cuts = tuple(cuts_of(path, suspects))
+    return Asked(name, written or found["format"], truths, suspects, cuts=cuts)
+
+
+def cuts_line(cuts: Sequence[str]) -> str:
+    """How many printed cuts free what is printed."""
+    return f"{list(cuts).count('')} of {len(cuts)} printed cuts free what is printed"
+
+
+def cuts_of(path: Path, suspects: Sequence[dict[str, Any]]) -> list[str]:
+    """Give each printed cut back to ``what-if``.
+
+    Returns:
+        What is wrong with each; an empty text if it frees what is printed.
+    """
+    found = []
+    for one in suspects:
+        freed = _said("what-if", path, "--cut", one["cut"])
+        if isinstance(freed, str):
+            found.append(f"{one['cut']}: {freed}")
+        else:
+            got = freed["freed"]["bytes"]
+            is_right = got == one["bytes"]
+            found.append("" if is_right else f"{one['cut']}: {got} of {one['bytes']}")
+    return found
 
 
 def answer(paths: Sequence[Path]) -> dict[str, Any] | str:
-    """Let ``ingest info --json`` read dumps, in this process; an error as text."""
+    """Let ``ingest info`` read dumps, in this process; an error as text."""
+    return _said("info", *paths)
+
+
+def _said(*arguments: str | Path) -> dict[str, Any] | str:
+    """What a command says as JSON, in this process; an error as text."""
     out, told = io.StringIO(), io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(told):
-            main(["info", *map(str, paths), "--json"])
+            main([*map(str, arguments), "--json"])
     except SystemExit as end:
         if end.code:
             return (told.getvalue().splitlines() or [f"exit {end.code}"])[-1]
