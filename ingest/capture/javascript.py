@@ -44,7 +44,7 @@ from ingest.system.files import check_writable, output_file
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from ingest.capture.inspector import InspectedTarget, InspectorSession
     from ingest.progress import Progress
@@ -56,7 +56,9 @@ _ANSWER_S = 2.0
 """How long a port may take to say whether it is an inspector."""
 _PORT, _PORT_S = 9229, 5.0
 """Where Node listens if nothing else is said, and how long it may take to begin."""
-_PORT_OPTION = re.compile(r"--(?:inspect|debug)-port=(?:.*:)?(\d+)")
+_PORT_OPTION = re.compile(
+    r"--(?:(?:inspect|debug)-port|inspect(?:-brk|-wait)?)=(?:.*:)?(\d+)"
+)
 _LISTED = 10
 _DISK_SHARE = 0.8
 _MOST_TIMES = 18
@@ -323,27 +325,30 @@ def inspector_of(
     except psutil.Error as error:
         raise CaptureError(f"process {pid} cannot be looked at; try again") from error
     check_answers(RunningProgram(pid, name, user, is_ours=ours))
-    if (place := _listening(process)) is not None:
+    port = _inspector_port(process)
+    if (place := _listening(process, port)) is not None:
         return place
     for other, how in _OTHERS.items():
         if _file_of(process).startswith(other):
             raise CaptureError(f"process {pid} ({name}) {how}")
     if not start_inspector:
+        where = f" on port {port}" if port else ""
         raise CaptureError(
-            f"process {pid} ({name}) has no inspector: start it with node --inspect, "
-            "or add --start-inspector, which sends it SIGUSR1; until it ends, programs "
-            "of this machine can then debug it"
+            f"process {pid} ({name}) has no inspector{where}: "
+            "start it with node --inspect, or add --start-inspector, which sends it "
+            "SIGUSR1; until it ends, programs of this machine can then debug it. If it "
+            "has one on another port, name that: ingest capture node 127.0.0.1:PORT"
         )
     if not _starts_inspector(pid, name):
         raise CaptureError(
             f"process {pid} ({name}) is not a Node program that starts an inspector on "
             "SIGUSR1, and nothing was sent: another program may end at it"
         )
-    port = _inspector_port(process)
+    before = _sockets(process)
     process.send_signal(signal.SIGUSR1)
     begun = asked = time.monotonic()
     while (now := time.monotonic()) < begun + timeout_s:
-        if (place := _listening(process)) is not None:
+        if (place := _listening(process, port, before)) is not None:
             return place
         if now > asked + _PORT_S:  # Node tries once, and tells only its own output
             if _is_taken(port):
@@ -371,7 +376,7 @@ _OTHERS = {
 
 
 def _inspector_port(process: psutil.Process) -> int:
-    """The port on which a Node program starts its inspector."""
+    """The port on which a program starts its inspector; 0 for any that is free."""
     try:
         told = [*process.cmdline(), *process.environ().get("NODE_OPTIONS", "").split()]
     except psutil.Error:
@@ -394,18 +399,37 @@ def _file_of(process: psutil.Process) -> str:
         return process.name()
 
 
-def _listening(process: psutil.Process) -> InspectorAddress | None:
-    """Where a process listens as an inspector; ``None`` for nowhere."""
+def _sockets(process: psutil.Process) -> set[tuple[str, int]]:
+    """Addresses and ports on which a process listens."""
     try:
         connections = process.net_connections("tcp")
     except psutil.Error:
-        return None
-    for one in connections:
-        if one.status != psutil.CONN_LISTEN:
+        return set()
+    return {
+        (one.laddr.ip, one.laddr.port)
+        for one in connections
+        if one.status == psutil.CONN_LISTEN
+    }
+
+
+def _listening(
+    process: psutil.Process, port: int, before: Container[tuple[str, int]] = ()
+) -> InspectorAddress | None:
+    """Where a process listens as an inspector; ``None`` for nowhere.
+
+    The sockets of the program's own are asked nothing: a server would count it, log it
+    and keep what it keeps of each request.
+
+    Args:
+        process: The process.
+        port: The port of its inspector; 0 if it has chosen one.
+        before: Where it listened before the inspector was started.
+    """
+    for host, number in sorted(_sockets(process)):
+        if number != port if port else (host, number) in before:
             continue
-        host = one.laddr.ip
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-        place = InspectorAddress(host, one.laddr.port)
+        place = InspectorAddress(host, number)
         try:
             told = get(place, "/json/version", _ANSWER_S)
         except CaptureError:

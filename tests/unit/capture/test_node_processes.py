@@ -7,11 +7,16 @@ import re
 import shutil
 import socket
 import subprocess
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from ingest.capture import javascript
+from ingest.capture.inspector import InspectorAddress
 from ingest.capture.javascript import capture
 from ingest.capture.node_processes import script
 from ingest.errors import CaptureError
@@ -90,6 +95,40 @@ def test_a_port_that_another_inspector_has_is_told(
             assert one.poll() is None
         finally:
             one.communicate(b"\n", timeout=60)
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_servers_of_the_program_itself_are_asked_nothing(*, is_told: bool) -> None:
+    asked: list[int] = []
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.server.server_port)  # type: ignore[attr-defined]
+            body = b'{"Browser": "node.js/v22"}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ExitStack() as open_servers:
+        server = HTTPServer(("127.0.0.1", 0), Answers)
+        open_servers.callback(server.server_close)
+        process = psutil.Process()
+        before = javascript._sockets(process)
+        inspector = HTTPServer(("127.0.0.1", 0), Answers)
+        open_servers.callback(inspector.server_close)
+        for one in (server, inspector):
+            Thread(target=one.serve_forever, daemon=True).start()
+            open_servers.callback(one.shutdown)
+        port = inspector.server_port
+        how = (port, ()) if is_told else (0, before)
+        place = javascript._listening(process, *how)
+
+    assert place == InspectorAddress("127.0.0.1", port)
+    assert asked == [port]
 
 
 def test_programs_of_one_name_are_told_apart(
