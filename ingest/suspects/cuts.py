@@ -51,6 +51,7 @@ _WHOLE = 1 << 24
 _SAMPLE = 256
 _LONGEST_PATH = 100_000
 _LONGEST_LINK = 4
+_NEARLY_ALL = 0.99
 _FEW_PLACES = 2
 
 
@@ -430,20 +431,21 @@ class Cuts(Covers):
                 return None
         if self._places.stands[graph.type_index[target]]:
             return target
-        target = self._with_rest(target, sample)
         # Of a list of nodes, the first one.
         above = int(metrics.dominator[target])
         while above >= 0 and graph.type_index[above] == graph.type_index[target]:
             target, above = above, int(metrics.dominator[above])
-        return self._first_of_chain(target)
+        return self._with_rest(self._first_of_chain(target), sample)
 
     def _with_rest(self, target: int, members: NDArray[np.int32]) -> int:
         """What has all of some objects, if it has little besides; else a target.
 
         As a queue of blocks, the last of which it holds by a field of its own.
         """
-        if self._below(members, target).all():
-            return target
+        sizes = self._metrics.retained_bytes[members]
+        size = int(sizes[self._below(members, target)].sum())
+        if size >= _NEARLY_ALL * int(sizes.sum()):
+            return target  # another one may be the next of a chain
         above = islice(self._upwards(target, 0), 1, MOST_LEVELS)
         has_all = (at for at in above if self._below(members, at).all())
         return next(has_all, target)

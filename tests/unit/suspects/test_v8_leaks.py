@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from ingest.analysis.metrics import analyse
@@ -12,6 +13,7 @@ from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.reports.suspects import next_step
 from ingest.suspects.find import find_suspects
+from ingest.suspects.piles import PileSearch
 from tests.dumps.v8 import V8Heap, bun
 
 if TYPE_CHECKING:
@@ -115,6 +117,29 @@ def test_a_collection_that_several_places_share_is_named(tmp_path: Path) -> None
         "To free them, remove entries of the Array that these places share, or remove "
         f"the references {found.cut}."
     )
+
+
+def test_one_more_of_a_type_does_not_hide_what_holds_the_chain(tmp_path: Path) -> None:
+    heap = program()
+    below: list[int] = []
+    for _ in range(_MANY):
+        links = [("property", "before", one) for one in below]
+        below = [heap.node("object", "Step", 200, links)]
+    more = heap.node("object", "Step", 40)
+    scope = heap.node("object", "Scope", 40, [("property", "previous", below[0])])
+    parts = [("property", "scope", scope), ("property", "next", more)]
+    module = heap.node("object", "Module", 40, parts)
+    heap.edge(1, "property", "module", module)
+    path = tmp_path / "x.heapsnapshot"
+    path.write_bytes(heap.bytes())
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(), silent)
+    search = PileSearch(graph, analyse(graph), ())
+    heads = np.array([below[0], more], np.int32) - 1  # the root is no object
+
+    target = search.paths.cuts._joint(heads, 200 * _MANY)
+
+    assert target == heads[0]
 
 
 def test_observers_are_ended_by_their_method(tmp_path: Path) -> None:
