@@ -337,7 +337,7 @@ def inspector_of(
             f"process {pid} ({name}) has no inspector{where}: "
             "start it with node --inspect, or add --start-inspector, which sends it "
             "SIGUSR1; until it ends, programs of this machine can then debug it. If it "
-            "has one on another port, name that: ingest capture node 127.0.0.1:PORT"
+            "has one on another port, name HOST:PORT instead of the process"
         )
     if not _starts_inspector(pid, name):
         raise CaptureError(
