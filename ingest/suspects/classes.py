@@ -106,7 +106,7 @@ def _mark_collections(graph: HeapGraph, classes: NDArray[np.uint8]) -> None:
             break
         is_one[found] = True
     is_one &= is_own
-    outer = tuple(names[kind] for kind in np.flatnonzero(is_one).tolist())
+    outer = {names[kind] for kind in np.flatnonzero(is_one).tolist()}
     is_part = re.compile(runtime.collection_parts).search
     for kind, name in enumerate(names if outer else ()):
         found_part = is_part(name)

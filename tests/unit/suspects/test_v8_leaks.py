@@ -52,6 +52,18 @@ def orders(heap: V8Heap) -> list[int]:
     return [heap.node("object", "Order", 200) for _ in range(_MANY)]
 
 
+def weak_entry(
+    heap: V8Heap, key: tuple[str, int], value: tuple[str, int], table: int
+) -> None:
+    """An entry of a WeakMap: names and nodes of its key and value, its table."""
+    pair = (
+        f"1 / part of key ({key[0]} @{2 * key[1] + 1}) -> value ({value[0]} "
+        f"@{2 * value[1] + 1}) pair in WeakMap (table @{2 * table + 1})"
+    )
+    for source in (key[1], table):
+        heap.edge(source, "internal", pair, value[1])
+
+
 def holding(heap: V8Heap, name: str, held: list[int]) -> int:
     return heap.node(
         "object", name, 16, [("element", at, one) for at, one in enumerate(held)]
@@ -464,12 +476,7 @@ def test_an_entry_of_a_weak_map_is_told_as_one(tmp_path: Path) -> None:
     weak_map = heap.node("object", "WeakMap", 40)
     table = heap.node("array", "", 64)
     heap.edge(weak_map, "internal", "table", table)
-    pair = (
-        f"1 / part of key (Editor @{2 * editor + 1}) -> value (Array "
-        f"@{2 * held + 1}) pair in WeakMap (table @{2 * table + 1})"
-    )
-    heap.edge(editor, "internal", pair, held)
-    heap.edge(table, "internal", pair, held)
+    weak_entry(heap, ("Editor", editor), ("Array", held), table)
     for field, one in (("editor", editor), ("map", weak_map)):
         heap.edge(1, "property", field, one)
 

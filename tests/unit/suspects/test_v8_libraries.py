@@ -13,6 +13,7 @@ from tests.unit.suspects.test_v8_leaks import (
     orders,
     program,
     suspects_of,
+    weak_entry,
 )
 
 if TYPE_CHECKING:
@@ -130,12 +131,7 @@ def test_a_collection_in_a_weak_map_is_told_without_its_field(tmp_path: Path) ->
     weak_map = heap.node("object", "WeakMap", 40)
     entries = heap.node("array", "", 64)
     heap.edge(weak_map, "internal", "table", entries)
-    pair = (
-        f"1 / part of key (Object @{2 * store + 1}) -> value (Map "
-        f"@{2 * held + 1}) pair in WeakMap (table @{2 * entries + 1})"
-    )
-    heap.edge(store, "internal", pair, held)
-    heap.edge(entries, "internal", pair, held)
+    weak_entry(heap, ("Object", store), ("Map", held), entries)
     native = heap.node("object", "system / NativeContext", 40)
     scope = heap.node("object", "system / Context", 40, [
         ("context", "store", store), ("internal", "previous", native),
