@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROC = Path("/proc")
 _DYNSYM, _KINDS = 11, (1, 2, 10)
+_ELF = b"\x7fELF\x02\x01"
+_REGISTERS = b"\0__register_atfork\0"
 
 
 class Mapping(NamedTuple):
@@ -81,6 +84,45 @@ def section(pid: int, name: str) -> int | None:
     return None
 
 
+def has_fork_handlers(pid: int) -> bool:
+    """Whether a library of a process can have told the C library what ``fork`` calls.
+
+    Those that have an allocator in the place of the C library's do not count: they only
+    free its locks in the copy.
+
+    Raises:
+        OSError: it has ended, or may not be looked at.
+    """
+    paths = {one.path for one in mappings(pid) if one.path.startswith("/")}
+    for path in paths:
+        file = PROC / str(pid) / "root" / path.lstrip("/")
+        with suppress(OSError, struct.error, IndexError, ValueError):
+            with file.open("rb") as opened:
+                strings = _dynamic_strings(opened)
+            is_asked = _REGISTERS in strings
+            if is_asked and not _exported(file.read_bytes(), {"malloc"}):
+                return True
+    return False
+
+
+def _dynamic_strings(file: BinaryIO) -> bytes:
+    """The names that an ELF file exports and asks for; none of another file."""
+    head = file.read(64)
+    if head[:6] != _ELF:
+        return b""
+    (sections,) = struct.unpack_from("<Q", head, 40)
+    section_size, section_count = struct.unpack_from("<HH", head, 58)
+    file.seek(sections)
+    rows = file.read(section_size * section_count)
+    for at in range(0, len(rows), section_size):
+        kind, link = (struct.unpack_from("<I", rows, at + here)[0] for here in (4, 40))
+        if kind == _DYNSYM:
+            offset, size = struct.unpack_from("<QQ", rows, link * section_size + 24)
+            file.seek(offset)
+            return file.read(size)
+    return b""
+
+
 def _files(pid: int, names: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
     """Addresses and contents of a process's program and of libraries by name."""
     bases: dict[str, int] = {}
@@ -95,7 +137,7 @@ def _files(pid: int, names: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
             data = (PROC / str(pid) / "root" / path.lstrip("/")).read_bytes()
         except OSError:
             continue
-        if data[:6] == b"\x7fELF\x02\x01":
+        if data[:6] == _ELF:
             yield base, data
 
 

@@ -9,13 +9,16 @@ like any other. Then it runs the text itself, or has the program copied:
   end. No ``wait`` of the program finds this process, for its end sends no signal.
 - The process calls ``fork`` of the C library, so that the locks of the allocator are
   free in the copy, releases the interpreter's lock, and waits for the end of the copy.
+  Where libraries may have handlers of ``fork``, it is ``_Fork``, which calls none:
+  those of gRPC end the threads of the program, whose memory the process shares.
 - The copy closes all files. It has no threads that wait for the interpreter's lock, so
   their traces in the lock are overwritten, and the copy takes the lock again. It runs
   the text and ends. CPython does not learn of the copying: no handler of the program
   runs, and the states of all threads can still be read.
 
-If another thread had one of CPython's inner locks, the copy halts. It is then killed,
-and another copy is made. An alarm ends a copy for which nobody waits any more.
+If another thread had one of CPython's inner locks, or of the allocator's, the copy
+halts. It is then killed, and another copy is made. An alarm ends a copy for which
+nobody waits any more.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ingest.capture.elf import PROC, functions, mappings
+from ingest.capture.elf import PROC, functions, has_fork_handlers, mappings
 from ingest.capture.machine import (
     KEPT,
     KEPT_TOO,
@@ -83,10 +86,10 @@ _NEEDED = {
     "Py_DecRef", "PyRun_StringFlags", "PyErr_Clear", "PyThreadState_Swap", "alarm",
     "signal",
 }  # fmt: skip
-_TRIM, _RUNTIME, _ALLOCATED, _VERSION = (
-    "malloc_trim", "_PyRuntime", "mallinfo2", "Py_Version",
+_TRIM, _RUNTIME, _ALLOCATED, _VERSION, _PLAIN_FORK = (
+    "malloc_trim", "_PyRuntime", "mallinfo2", "Py_Version", "_Fork",
 )  # fmt: skip
-_OPTIONAL = {_TRIM, _RUNTIME, _ALLOCATED, _VERSION}
+_OPTIONAL = {_TRIM, _RUNTIME, _ALLOCATED, _VERSION, _PLAIN_FORK}
 _NO_LONGER_WAITS = 0x030C0000
 """From that version on, a thread that ends releases the lock without waiting."""
 _ALARM, _BEGIN_S = 14, 30
@@ -212,6 +215,8 @@ def injected(pid: int) -> Injection:
     lock = _lock_of(pid, known.get(_RUNTIME))
     is_swapped = bool(lock) and _version(pid, known) < _NO_LONGER_WAITS
     at = {name: one.start for name, one in known.items()}
+    if _PLAIN_FORK in at and has_fork_handlers(pid):
+        at["fork"] = at[_PLAIN_FORK]
     write_memory(pid, place, _Code(at, place, lock, is_swapped).assembled())
     return Injection(pid, place, restorer, known)
 

@@ -58,6 +58,10 @@ signal.signal(signal.SIGCHLD, lambda *_: say("SIGCHLD"))
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
 for name in ("before", "after_in_parent", "after_in_child"):
     os.register_at_fork(**{name: lambda name=name: say("at fork", name)})
+if hasattr(libc, "_Fork"):
+    import numpy  # one of its libraries has handlers, so `fork` is not called
+    handler = ctypes.CFUNCTYPE(None)(lambda: say("C library's handler at fork"))
+    libc["__register_atfork"](handler, handler, handler, None)
 for name in ("fork", "waitpid", "_exit", "open", "write", "close", "rename"):
     original = getattr(os, name)
     def replaced(*given, name=name, original=original, **named):
