@@ -87,7 +87,8 @@ JVM = Runtime(
     patterns={
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
         "queue": r"^android\.os\.Message$",
-        "map": r"Map(N|\d|\$|$)|ImmutableCollections\$Set",
+        # Operators of flows are called FlatMap, and have nested classes.
+        "map": r"(?<!Flat)Map(N|\d|\$|$)|ImmutableCollections\$Set",
     },
     limited_keys=("java.lang.Class", "java.util.Locale", "java.lang.reflect.Method",
         "java.util.TimeZone", "sun.util.calendar.ZoneInfo"),

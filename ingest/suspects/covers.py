@@ -47,7 +47,7 @@ WIDE = 64
 """Objects that are looked at for one cover: what has more is shared by many."""
 
 MOST_LEVELS = 32
-_NEAR = 4
+_NEAR, _FEW = 4, 20
 _OUTER_SCOPE = "previous"
 _LONGEST_CHAIN = 8
 MAX_STEPS = 20_000
@@ -223,6 +223,19 @@ class Covers:
             self._named_by[key] = self._names_by_type(edge, tier)
         return self._named_by[key]
 
+    def _is_mate(self, edge: Edge, kind: int) -> bool:
+        """Whether two objects refer to one another, and of both kinds are as many.
+
+        Then one is no place for the other: what holds either of them is.
+        """
+        own, at = int(self._graph.type_index[edge.source]), edge.below[0]
+        if own < 0 or own == kind or edge.source in self._table_objects:
+            return False
+        targets = self._graph.ref_target[slice(*self._graph.ref_start[at : at + 2])]
+        counts = self._metrics.type_reachable_count
+        many = int(counts[kind])
+        return edge.source in targets and many > _FEW <= counts[own] >= many // 2
+
     def _names_by_type(self, edge: Edge, tier: int) -> bool:
         """The same, as far as types and the field tell."""
         own = int(self._graph.type_index[edge.source])
@@ -337,7 +350,7 @@ class Covers:
                     found = None
                     break
                 for edge in edges:
-                    if self._names(edge, kind, tier):
+                    if self._names(edge, kind, tier) and not self._is_mate(edge, kind):
                         found.append(edge._replace(below=below))
                     elif edge.source not in seen:
                         seen.add(edge.source)
