@@ -17,6 +17,7 @@ three dumps or more must have grown in each.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -509,6 +510,10 @@ def _keys(
     tables = frozenset(named(dump.runtime).entries_fields.values())
     size = tree.explained_bytes
     count = tree.object_count[:, -1] - tree.object_count[:, 0]
+    # Of one type, shorter paths by another holder may have some.
+    of_type = Counter[str]()
+    for row in np.flatnonzero(count > 0).tolist():
+        of_type[tree.name[row]] += int(count[row])
     beside: dict[int, list[int]] = {}
     for row in np.flatnonzero(chosen).tolist():
         above = int(tree.parent[row])
@@ -528,7 +533,7 @@ def _keys(
                 for row in rows
                 if row != most
                 and classes[row] in (TypeClass.LIBRARY, TypeClass.CONTAINER)
-                and count[row] <= _ABOUT * count[most]
+                and count[row] <= _ABOUT * of_type[tree.name[most]]
                 and (classes[row] == TypeClass.LIBRARY or size[row] <= size[most])
             }
     return found

@@ -181,6 +181,26 @@ def test_keys_and_a_new_suspect_of_the_same_objects_are_one_finding() -> None:
     assert "String" in found.below
 
 
+def test_keys_of_objects_that_are_partly_elsewhere_are_no_finding() -> None:
+    """Half of the objects have a shorter path, so the map has more keys than those."""
+    dumps = []
+    for step in range(3):
+        program = Program(step, random.Random(1), random.Random(step))
+        background(program, OBJECTS)
+        held = program.things("Shop.Session", 2000 + 800 * step)
+        keys = [program.obj("System.String", 40) for _ in held]
+        pairs = [one for pair in zip(keys, held, strict=True) for one in pair]
+        book = program.obj("Shop.Book", 24, program.array("System.Object", pairs))
+        program.root(book, STATIC, "Shop.Open")
+        recent = program.array("System.Object", held[::2])
+        program.root(recent, STATIC, "Shop.Recent")
+        dumps.append(compared(program.dump(), step))
+
+    found = judge(dumps, Rules(suspects=False)).findings
+
+    assert {one.path[-1] for one in found} == {"Session"}
+
+
 def test_two_dumps_are_enough_for_what_was_there_before() -> None:
     (found,) = findings(dumps_of((static_list,), OBJECTS, 1, steps=2))
 
