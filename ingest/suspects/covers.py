@@ -38,6 +38,9 @@ _TABLES = (
     RootKind.INTERNED_STRING, RootKind.OTHER,
 )  # fmt: skip
 
+# Asked for each step of each path: CPython 3.11 looks members up in a dictionary.
+_PROGRAM, _LIBRARY, _ROOTS = TypeClass.PROGRAM, TypeClass.LIBRARY, TypeClass.ROOTS
+
 _STATICS = (RootKind.STATIC, RootKind.THREAD_STATIC)
 
 MAX_PLACES = 4
@@ -90,6 +93,7 @@ class Covers:
         self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._named_by: dict[tuple[int, str | None, int, int], bool] = {}
+        self._roots: dict[int, int] = {}
         self._table_objects = places.table_objects
         self._of_program = statics_of_program(graph)
         variables = graph.root_object[self._of_program]
@@ -133,6 +137,40 @@ class Covers:
         roots = sorted(roots, key=lambda root: (not is_static[root], root))
         return found + [Edge(ROOT, root, (at,)) for root in roots]
 
+    def edge(self, source: int, target: int) -> Edge:
+        """The reference of one object to another."""
+        return Edge(source, self._reference(source, target), (target,))
+
+    def root_of(self, index: int) -> int:
+        """The root that holds an object and says most: a static field, if any."""
+        # Many paths begin at the same few objects.
+        if index not in self._roots:
+            graph = self._graph
+            rows = np.flatnonzero(
+                (graph.root_object == index) & self._referrers.root_holds
+            )
+            says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
+            says_less += ~self._of_program[rows]
+            self._roots[index] = int(rows[int(says_less.argmin())])
+        return self._roots[index]
+
+    def _reference(self, source: int, target: int) -> int:
+        """The row of a reference that holds, one of a named field if there is one."""
+        graph = self._graph
+        begin, end = graph.ref_start[source : source + 2].tolist()
+        is_one = graph.ref_target[begin:end] == target
+        if len(self._referrers.held.skipped):
+            is_one &= ~self._referrers.held.skipped[begin:end]
+        if graph.ref_field is None:
+            return int(begin + is_one.argmax())
+        rows = begin + is_one.nonzero()[0]
+        named_rows = [
+            (name, row)
+            for row in rows.tolist()
+            if (name := graph.field_name(row)) is not None
+        ]
+        return min(named_rows)[1] if named_rows else int(rows[0])
+
     def _below(self, rows: NDArray[np.int32], above: int) -> Bools:
         """Bool: which objects another one dominates."""
         if len(rows) > WIDE or above in self._subtrees:
@@ -157,16 +195,16 @@ class Covers:
         kind = int(self._graph.type_index[edge.source])
         if self._weak[kind] or self._places.part(edge.source) is not None:
             return bool(self._weak[kind])
-        if self._classes[kind] == TypeClass.LIBRARY:
+        if self._classes[kind] == _LIBRARY:
             return not self._has_name(edge)
-        return bool(self._classes[kind] != TypeClass.PROGRAM)
+        return bool(self._classes[kind] != _PROGRAM)
 
     def _is_library_place(self, edge: Edge) -> bool:
         """Whether it is in a class or function of a library."""
         part = self._places.part(edge.source)
         if part is None:
             return False
-        return bool(self._runtime.type_classes([part])[0] != TypeClass.PROGRAM)
+        return bool(self._runtime.type_classes([part])[0] != _PROGRAM)
 
     def _rank(self, edge: Edge) -> int:
         """How late a place is named: weak ones last, before them a library's fields."""
@@ -175,7 +213,7 @@ class Covers:
         if edge.source == ROOT:
             return int(not self._of_program[edge.row])
         kind = int(self._graph.type_index[edge.source])
-        return int(self._classes[kind] == TypeClass.LIBRARY or self.has_no_class[kind])
+        return int(self._classes[kind] == _LIBRARY or self.has_no_class[kind])
 
     def _is_below_program(self, edge: Edge) -> bool:
         """Whether the path to a place begins at a variable of the program's."""
@@ -207,7 +245,7 @@ class Covers:
         own = int(self._graph.type_index[edge.source])
         if own < 0 or (own == kind and not self._places.stands[own]):
             return False
-        if self._classes[own] == TypeClass.ROOTS or edge.source in self._table_objects:
+        if self._classes[own] == _ROOTS or edge.source in self._table_objects:
             return True
         if self._declares(edge):
             return True
@@ -247,13 +285,13 @@ class Covers:
             return False  # which no program can clear
         if tier != 1 and self.has_no_class[own]:
             return False
-        if self._classes[own] == TypeClass.PROGRAM:
+        if self._classes[own] == _PROGRAM:
             return True
         prefix = self._runtime.module_prefix
         is_module = prefix and self._graph.type_names[own].startswith(prefix)
         return (
             tier == 1
-            and (self._classes[own] == TypeClass.LIBRARY or bool(is_module))
+            and (self._classes[own] == _LIBRARY or bool(is_module))
             and self.field(edge) is not None
             and not self._is_collection(edge)
         )
@@ -342,7 +380,6 @@ class Covers:
         todo: list[tuple[int, tuple[int, ...]]] = [(target, (target,))]
         seen = {target}
         while todo and found is not None:
-            self._referrers.find(at for at, _ in todo)
             following: list[tuple[int, tuple[int, ...]]] = []
             for at, below in todo:
                 edges = self._edges(at, target, inside)
@@ -425,7 +462,6 @@ class Covers:
         if not prefix or names(index).startswith((prefix, *of_document)):
             return None
         for _ in range(_NEAR):
-            self._referrers.find(todo)
             edges = [edge for at in todo for edge in self._edges(at, at) or ()]
             for edge in edges:
                 if self._is_variable(edge, prefix):
@@ -478,4 +514,4 @@ class Covers:
 
     def _class_of(self, index: int) -> int:
         kind = int(self._graph.type_index[index])
-        return int(TypeClass.LIBRARY if kind < 0 else self._classes[kind])
+        return int(_LIBRARY if kind < 0 else self._classes[kind])

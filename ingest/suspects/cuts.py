@@ -19,11 +19,12 @@ import numpy as np
 from ingest.analysis.distances import ROOT, Reach
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import marked
+from ingest.arrays.array_files import release_pages
 from ingest.errors import NotFound
 from ingest.heap.graph import RootKind
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MAX_PLACES, MAX_STEPS, MOST_LEVELS, WIDE, Covers
-from ingest.suspects.edges import Edge, Verified
+from ingest.suspects.edges import Edge, Verified, has_bit
 from ingest.suspects.joints import by_size, is_below, join, some_of
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
@@ -31,7 +32,7 @@ from ingest.what_if.places import UNNAMED_ROOT
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -70,24 +71,8 @@ class Cuts(Covers):
         reach = Reach(metrics.root_distance, metrics.path_parent, metrics.strength)
         self._what_if = WhatIf(graph, reach, self._referrers.held)
         self._freed: dict[str, tuple[NDArray[np.uint8], int]] = {}
-        self._roots: dict[int, int] = {}
+        self._loose: dict[str, NDArray[np.uint8]] = {}
         self._places_above: dict[tuple[int, int], dict[int, Edge | None]] = {}
-
-    def look_at(self, piles: Iterable[tuple[NDArray[np.int32], int]]) -> None:
-        """Note at once what refers to the containers of piles and to what is above.
-
-        Args:
-            piles: Objects of each pile, and what they retain.
-        """
-        found: set[int] = set()
-        for members, size in piles:
-            at = self._joint(members, size)
-            for parents in (self._metrics.dominator, self._metrics.path_parent):
-                row, steps = ROOT if at is None else at, 0
-                while row != ROOT and steps < MOST_LEVELS:
-                    found.add(row)
-                    row, steps = int(parents[row]), steps + 1
-        self._referrers.find(found)
 
     # -- what cuts free
 
@@ -108,15 +93,28 @@ class Cuts(Covers):
             parts.append(f"{words} -> {target}")
         return AND.join(dict.fromkeys(parts))
 
-    def _tried(self, text: str, edges: Sequence[Edge]) -> Verified | None:
-        """What the cut of a text frees; ``None`` where it cannot be read."""
+    def _tried(
+        self, text: str, edges: Sequence[Edge], members: NDArray[np.int32]
+    ) -> Verified | None:
+        """What the cut of a text frees.
+
+        ``None`` where it cannot be read, or leaves most of some objects their path.
+        """
         if text not in self._freed:  # groups of different types have the same places
+            known = self._loose.get(text)
+            if known is not None and not self._has_most(known, members):
+                return None
             try:
                 cut = self._parser.cut(text)
             except NotFound:
                 return None
-            lost = self._what_if.lost(cut)
+            loose = self._what_if.loose(cut)
+            self._loose[text] = np.packbits(loose)
+            if not self._has_most(self._loose[text], members):
+                return None
+            lost = self._what_if.lost(cut, loose)
             size = int(self._graph.shallow_bytes[lost].sum())
+            release_pages(self._graph.shallow_bytes)
             self._freed[text] = np.packbits(lost), size
         bits, size = self._freed[text]
         return Verified(text, tuple(edges), bits, len(self._graph.object_id), size)
@@ -146,7 +144,7 @@ class Cuts(Covers):
         cover = self._shared_cover(members, ROOT if target is None else target, kind)
         of_cover: Iterator[Verified] = (
             found
-            for found in self._of_cover(cover)
+            for found in self._of_cover(cover, members)
             if self._frees(found, members, least, _MUCH_MORE * retained_bytes)
         )
 
@@ -170,10 +168,10 @@ class Cuts(Covers):
         shared = next(of_cover, None)
         ways = [
             filter(None, [shared]),
-            of_one(lambda one: self._candidates(one, kind, member)),
-            of_one(lambda one: self._of_entries(one, kind)),
+            of_one(lambda one: self._candidates(one, kind, members)),
+            of_one(lambda one: self._of_entries(one, kind, members)),
             unnamed,
-            of_one(lambda one: self._by_address(one, kind)),
+            of_one(lambda one: self._by_address(one, kind, members)),
         ]
         is_one = shared is not None and len(self._words_of(shared.edges)) == 1
         if is_one or len(self._words_of(cover)) > _FEW_PLACES:
@@ -192,7 +190,7 @@ class Cuts(Covers):
         enough: float = ENOUGH,
     ) -> Verified | None:
         """The cut of a text, if it frees some objects and little besides."""
-        found, size = self._tried(text, edges), retained_bytes
+        found, size = self._tried(text, edges, members), retained_bytes
         is_good = self._frees(found, members, enough * size, TOO_MUCH * size)
         return found if is_good else None
 
@@ -260,13 +258,9 @@ class Cuts(Covers):
         if len({edge.source for edge in cover}) != 1 or cover[0].source == ROOT:
             return []
         fields = [name for name in names if name is not None and name[0] != "["]
-        cut = self._tried(self._text(cover), cover)
+        cut = self._tried(self._text(cover), cover, members)
         is_all = self._frees(cut, members, ENOUGH * retained_bytes)
         return fields if is_all and len(fields) == len(names) else []
-
-    def edge(self, source: int, target: int) -> Edge:
-        """The reference of one object to another."""
-        return Edge(source, self._reference(source, target), (target,))
 
     def _frees(
         self,
@@ -282,8 +276,12 @@ class Cuts(Covers):
         """
         if cut is None or not least <= cut.freed_bytes <= most:
             return False
+        return self._has_most(cut.bits, members)
+
+    def _has_most(self, bits: NDArray[np.uint8], members: NDArray[np.int32]) -> bool:
+        """Whether most of some objects, by what they retain, have their bits set."""
         sizes = self._metrics.retained_bytes[members]
-        return 2 * int(sizes[cut.lost[members]].sum()) > int(sizes.sum())
+        return 2 * int(sizes[has_bit(bits, members)].sum()) > int(sizes.sum())
 
     def _frees_alike(self, cut: Verified, kind: int) -> bool:
         """Whether nearly all that a cut frees are objects of one type, and theirs."""
@@ -327,7 +325,9 @@ class Cuts(Covers):
             at[is_below_it] = up[is_below_it]
         return at
 
-    def _of_cover(self, cover: list[Edge] | None) -> Iterator[Verified | None]:
+    def _of_cover(
+        self, cover: list[Edge] | None, members: NDArray[np.int32]
+    ) -> Iterator[Verified | None]:
         """The cuts of a cover: of each place where one may be enough, and of all."""
         if not cover:
             return
@@ -335,13 +335,14 @@ class Cuts(Covers):
         if len(places) > 1:
             for some in places.values():
                 if not self.is_weak(some[0]):
-                    yield self._tried(self._text(some), some)
-        yield self._tried(self._text(cover), cover)
+                    yield self._tried(self._text(some), some, members)
+        yield self._tried(self._text(cover), cover, members)
 
     def _candidates(
-        self, target: int, kind: int, member: int
+        self, target: int, kind: int, members: NDArray[np.int32]
     ) -> Iterator[Verified | None]:
         """Cuts that may free an object, the best ones to name first."""
+        member = int(members[0])
         cover = self._best_cover(target, kind)
         own = int(self._graph.type_index[target])
         part = None if own < 0 or self._weak[own] else self._places.part(target)
@@ -353,19 +354,23 @@ class Cuts(Covers):
             if at == target and part not in map(self._places.part, path):
                 row = self._reference(target, path[-1])
                 edge = Edge(target, row, tuple(path[::-1]))
-                yield self._tried(f"{self.holder(edge)} -> *", [edge])
-        yield from self._of_cover(cover or self._best_cover(member, kind))
+                yield self._tried(f"{self.holder(edge)} -> *", [edge], members)
+        cover = cover or self._best_cover(member, kind)
+        yield from self._of_cover(cover, members)
         edges = self._few_edges(target)
         if edges and all(self._has_name(edge) for edge in edges):
-            yield self._tried(self._text(edges), self._shown(target, kind, edges))
+            shown = self._shown(target, kind, edges)
+            yield self._tried(self._text(edges), shown, members)
 
-    def _of_entries(self, target: int, kind: int) -> Iterator[Verified | None]:
+    def _of_entries(
+        self, target: int, kind: int, members: NDArray[np.int32]
+    ) -> Iterator[Verified | None]:
         """The cut of a container's entries, where its holders are too many to name."""
         if self._class_of(target) == TypeClass.CONTAINER:
             places = filter(self._has_name, self._edges(target, target) or ())
             for edge in sorted(places, key=self._rank)[:1]:
                 shown = self._shown(target, kind, [])[:1] or [edge]
-                yield self._tried(f"{self._text([edge])} -> *", shown)
+                yield self._tried(f"{self._text([edge])} -> *", shown, members)
 
     def _few_edges(self, target: int) -> list[Edge]:
         """What refers to an object, unless it is too much to name."""
@@ -381,7 +386,9 @@ class Cuts(Covers):
         says_less = not shown or self._rank(shown[0]) > 0
         return edges if edges and says_less else shown
 
-    def _by_address(self, target: int, kind: int) -> Iterator[Verified | None]:
+    def _by_address(
+        self, target: int, kind: int, members: NDArray[np.int32]
+    ) -> Iterator[Verified | None]:
         """Cuts of an object by addresses, for what no words tell apart."""
         cover = self._best_cover(target, kind)
         edges = self._few_edges(target)
@@ -389,12 +396,12 @@ class Cuts(Covers):
         shown = self._shown(target, kind, edges if has_names else [])
         if edges and not has_names:
             # What a collection has, of which there may be no other one.
-            yield self._tried(self._text(edges), shown)
+            yield self._tried(self._text(edges), shown, members)
         if cover and any(edge.source != ROOT for edge in cover):
-            yield self._tried(self._text(cover, by_address=True), cover)
+            yield self._tried(self._text(cover, by_address=True), cover, members)
         if edges:
-            yield self._tried(self._text(edges, by_address=True), shown)
-        yield self._tried(self._graph.address(target), shown[:1])
+            yield self._tried(self._text(edges, by_address=True), shown, members)
+        yield self._tried(self._graph.address(target), shown[:1], members)
 
     def _upwards(self, target: int, least_bytes: float) -> Iterator[int]:
         """An object and those above it that retain little more, but enough."""
@@ -663,36 +670,6 @@ class Cuts(Covers):
             found = known.get(at)
         known.update(dict.fromkeys(passed, found))
         return found
-
-    def root_of(self, index: int) -> int:
-        """The root that holds an object and says most: a static field, if any."""
-        # Many paths begin at the same few objects.
-        if index not in self._roots:
-            graph = self._graph
-            rows = np.flatnonzero(
-                (graph.root_object == index) & self._referrers.root_holds
-            )
-            says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
-            says_less += ~self._of_program[rows]
-            self._roots[index] = int(rows[int(says_less.argmin())])
-        return self._roots[index]
-
-    def _reference(self, source: int, target: int) -> int:
-        """The row of a reference that holds, one of a named field if there is one."""
-        graph = self._graph
-        begin, end = graph.ref_start[source : source + 2].tolist()
-        is_one = graph.ref_target[begin:end] == target
-        if len(self._referrers.held.skipped):
-            is_one &= ~self._referrers.held.skipped[begin:end]
-        if graph.ref_field is None:
-            return int(begin + is_one.argmax())
-        rows = begin + is_one.nonzero()[0]
-        named_rows = [
-            (name, row)
-            for row in rows.tolist()
-            if (name := graph.field_name(row)) is not None
-        ]
-        return min(named_rows)[1] if named_rows else int(rows[0])
 
     def _target(self, edge: Edge) -> str:
         return self._graph.captions.of(self._graph.type_name(edge.below[0]))

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ingest.analysis.distances import holding_references, holding_roots
-from ingest.analysis.types import rows_of
+from ingest.arrays.compiled import kernel
+from ingest.heap.graph import starts_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.arrays.compiled import Bools
+    from ingest.arrays.compiled import Bools, Ints, Numbers, Starts
     from ingest.heap.graph import HeapGraph
 
 
 MANY = 4096
 """References into one object, from which on it is shared by many."""
+
+BLOCK_BITS = 6
+"""So many objects, as a power of two, have their referrers listed together."""
 
 
 class Edge(NamedTuple):
@@ -62,8 +65,41 @@ class Verified:
         return np.unpackbits(self.bits, count=self.object_count).view(np.bool_)
 
 
+def has_bit(bits: NDArray[np.uint8], rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Bool: which objects have their bit set, as `numpy.packbits` orders bits."""
+    return np.asarray(bits[rows >> 3] >> (7 - (rows & 7)).astype(np.uint8) & 1) > 0
+
+
+@kernel
+def _list(
+    start: Starts,
+    targets: Ints,
+    skipped: Bools,
+    distance: Ints,
+    used: Starts,
+    rows: Starts,
+) -> None:
+    """List references that hold, by blocks of what they refer to.
+
+    Those of unreachable objects are left out. ``used`` is where the next of a block
+    comes; as long as ``rows`` is empty, it only counts them.
+    """
+    for source in range(len(start) - 1):
+        if distance[source] < 0:
+            continue
+        for ref in range(start[source], start[source + 1]):
+            if len(skipped) > 0 and skipped[ref]:
+                continue
+            block = targets[ref] >> BLOCK_BITS
+            if len(rows) > 0:
+                rows[used[block]] = ref
+            used[block] += 1
+
+
 class Referrers:
     """What refers to objects and holds them.
+
+    Memory: 4 bytes a reference, from the first use on.
 
     Attributes:
         held: Which references hold.
@@ -74,33 +110,43 @@ class Referrers:
         self._graph, self._metrics = graph, metrics
         self.held = holding_references(graph, metrics.strength)
         self.root_holds = holding_roots(graph, metrics.strength)
-        self._into: dict[
-            int, tuple[NDArray[np.intp], NDArray[np.int32], list[int]]
-        ] = {}
+        self._of: dict[int, tuple[NDArray[np.intp], NDArray[np.int32], list[int]]] = {}
 
     def of(self, target: int) -> tuple[NDArray[np.intp], NDArray[np.int32], list[int]]:
         """The rows of the references to an object, their sources, rows of roots."""
-        self.find([target])
-        return self._into[target]
+        if target not in self._of:
+            graph, (end, listed) = self._graph, self._blocks
+            at = target >> BLOCK_BITS
+            rows = listed[end[at - 1] if at else 0 : end[at]]
+            rows = rows[graph.ref_target[rows] == target].astype(np.intp)
+            sources = graph.sources(rows).astype(np.int32)
+            order, objects = self._roots
+            first, last = np.searchsorted(objects, (target, target + 1))
+            roots = order[first:last][: MANY + 1].tolist()
+            self._of[target] = rows, sources, roots
+        return self._of[target]
 
-    def find(self, targets: Iterable[int]) -> None:
-        """Note what refers to some objects, in one pass over the references."""
-        graph, metrics = self._graph, self._metrics
-        wanted = np.array(sorted({*targets} - self._into.keys()), np.int32)
-        if not len(wanted):
-            return
-        rows = rows_of(wanted, graph.ref_target)
-        if len(self.held.skipped):
-            rows = rows[~self.held.skipped[rows]]
-        rows = rows[np.argsort(graph.ref_target[rows], kind="stable")]
-        sources = graph.sources(rows).astype(np.int32)
-        alive = metrics.root_distance[sources] >= 0
-        rows, sources = rows[alive], sources[alive]
-        first = np.searchsorted(graph.ref_target[rows], wanted, "left").tolist()
-        end = np.searchsorted(graph.ref_target[rows], wanted, "right").tolist()
-        roots = rows_of(wanted, graph.root_object)
-        roots = roots[self.root_holds[roots]]
-        rooted = graph.root_object[roots]
-        for target, begin, after in zip(wanted.tolist(), first, end, strict=True):
-            held_by = roots[rooted == target][: MANY + 1].tolist()
-            self._into[target] = rows[begin:after], sources[begin:after], held_by
+    @cached_property
+    def _blocks(self) -> tuple[Numbers, Numbers]:
+        """Where each block of objects ends, and the rows of what refers to them."""
+        graph, distance = self._graph, self._metrics.root_distance
+        kind = starts_type(graph.reference_count)
+        columns = graph.ref_start, graph.ref_target, self.held.skipped, distance
+        count, nothing = (
+            np.zeros((len(distance) >> BLOCK_BITS) + 1, kind),
+            np.empty(0, kind),
+        )
+        _list(*columns, count, nothing)
+        end = count.cumsum(dtype=kind)
+        rows = np.empty(int(end[-1]), kind)
+        end -= count
+        _list(*columns, end, rows)
+        return end, rows
+
+    @cached_property
+    def _roots(self) -> tuple[NDArray[np.intp], Ints]:
+        """The rows of the roots that hold, by their objects, and those."""
+        rows = np.flatnonzero(self.root_holds)
+        objects = self._graph.root_object[rows]
+        order = np.argsort(objects, kind="stable")
+        return rows[order], objects[order]

@@ -25,6 +25,7 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.companions import Companions
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
+from ingest.suspects.edges import has_bit
 from ingest.suspects.evidence import (
     Evidence,
     cancelled_tasks,
@@ -62,7 +63,7 @@ SMALLER_SHARE = 0.01
 """A smaller group that is reported has at least this share of the reachable bytes."""
 
 _LEAST_OF_SMALLER, _FEW = 100, 5
-_MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 200, 12
+_MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 64, 12
 _MAX_CONTENTS, _MAX_GARBAGE = 5, 3
 
 
@@ -210,8 +211,6 @@ class _Search:
         search, metrics = self._search, self._metrics
         piles = sorted(search.piles(), key=lambda pile: -pile.score)[:_MAX_TRIED]
         search.forget_owners()
-        cuts = search.paths.cuts
-        cuts.look_at((pile.members, pile.retained_bytes) for pile in piles)
         # A few objects without a container are parts of what refers to them.
         piles = [few for pile in piles if (few := self._many_or_one(pile)) is not None]
         told = [one for pile in piles if (one := self._told(search.held(pile)))]
@@ -421,11 +420,11 @@ class _Search:
             rows = rows[metrics.root_distance[rows] >= 0]
             if metrics.strength is not None:
                 rows = rows[metrics.strength[rows] < RefKind.WEAK]
-            rows = rows[~_has_bit(self._search.metadata, rows)]
+            rows = rows[~has_bit(self._search.metadata, rows)]
             if not len(rows):
                 continue
             # What a suspect frees is a part of it.
-            is_taken = len(self._taken) and _has_bit(self._taken, rows)
+            is_taken = len(self._taken) and has_bit(self._taken, rows)
             if 2 * np.count_nonzero(is_taken) > len(rows):
                 continue
             rows = largest_first(rows, metrics.retained_bytes)
@@ -577,11 +576,6 @@ class _Search:
                 type_name=words.type_name,
             ),
         )
-
-
-def _has_bit(bits: NDArray[np.uint8], rows: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Bool: which objects have their bit set, as `numpy.packbits` orders bits."""
-    return np.asarray(bits[rows >> 3] >> (7 - (rows & 7)).astype(np.uint8) & 1) > 0
 
 
 def _told_apart(holder: Holder) -> str | None:

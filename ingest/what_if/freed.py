@@ -20,7 +20,6 @@ from ingest.analysis.distances import (
     search_roots,
 )
 from ingest.analysis.shortest import reached
-from ingest.analysis.trees import marked
 from ingest.analysis.types import count_by, sum_by
 from ingest.arrays.compiled import kernel
 from ingest.system.memory import in_ranges
@@ -57,6 +56,26 @@ def _lead_to(
         for ref in range(start[source], start[source + 1]):
             if is_wanted[targets[ref]] and not skipped[ref]:
                 found[targets[ref]] = True
+
+
+@kernel
+def _follow(
+    start: Starts, targets: Ints, parent: Ints, queue: Ints, count: int, found: Bools
+) -> None:
+    """Mark in ``found`` what has its path through one of the first in a queue.
+
+    ``queue`` is scratch from ``count`` on.
+    """
+    head, tail = 0, count
+    while head < tail:
+        source = queue[head]
+        head += 1
+        for ref in range(start[source], start[source + 1]):
+            row = targets[ref]
+            if parent[row] == source and not found[row]:
+                found[row] = True
+                queue[tail] = row
+                tail += 1
 
 
 class Cut(NamedTuple):
@@ -132,14 +151,21 @@ class WhatIf:
         self.reachable_bytes = int(graph.shallow_bytes[self.alive].sum())
         self.reachable_count = int(np.count_nonzero(self.alive[: graph.object_count]))
 
-    def lost(self, cut: Cut) -> Bools:
+    def lost(self, cut: Cut, loose: Bools | None = None) -> Bools:
         """Bool (N + M,): what is reachable before a cut but not after it.
 
         Only what has lost its path from a root can be, and it is not where a reference
         from elsewhere still leads to it.
+
+        Args:
+            cut: The cut.
+            loose: From `loose`, if that is known.
         """
-        graph, left, loose = self.graph, self.left_by(cut), self._loose(cut)
+        graph, left = self.graph, self.left_by(cut)
+        loose = self.loose(cut) if loose is None else loose
         objects = len(graph.object_id)
+        if not loose.any():
+            return loose
         if _FEW * int(np.count_nonzero(loose)) > objects:
             return self.alive & ~reached(left, objects)
         is_seed = np.zeros(objects, np.bool_)
@@ -152,7 +178,7 @@ class WhatIf:
         again = reached(left._replace(roots=seeds), objects, ~loose)
         return np.asarray(~again)
 
-    def _loose(self, cut: Cut) -> Bools:
+    def loose(self, cut: Cut) -> Bools:
         """Bool (N + M,): what has its path from a root through what a cut removes."""
         graph, parent = self.graph, self._parent
         rows = np.flatnonzero(cut.references)
@@ -167,7 +193,13 @@ class WhatIf:
             dtype=np.int32,
             casting="same_kind",
         )
-        return np.asarray(marked(parent, [starts]) == 1)
+        found = np.zeros(len(parent), np.bool_)
+        found[starts] = True
+        first = np.flatnonzero(found)
+        queue = np.empty(len(parent), np.int32)
+        queue[: len(first)] = first
+        _follow(graph.ref_start, graph.ref_target, parent, queue, len(first), found)
+        return found
 
     def reached_from(self, objects: Bools) -> Bools:
         """Bool (N + M,): what references that hold lead to, with the objects."""

@@ -238,7 +238,9 @@ class ReferencePlaces:
 
     def roots(self, root: int) -> str:
         """All roots like one, in words; names that differ only in numbers are equal."""
-        text = self.root(root)
+        return self._alike(self.root(root))
+
+    def _alike(self, text: str) -> str:
         text = _MANY.get(text, text)
         if _NUMBER.search(text):
             text = re.sub(r"(^|of )thread ", r"\1threads ", text)
@@ -341,8 +343,9 @@ class ReferencePlaces:
         )
         found: dict[str, list[int]] = {}
         for at, row in enumerate(first.tolist()):
-            for words in {self.root(row), self.roots(row)}:
-                found.setdefault(words, []).append(at)
+            words = self.root(row)
+            for text in {words, self._alike(words)}:
+                found.setdefault(text, []).append(at)
         return number.reshape(-1), found
 
     def objects_named(self, text: str) -> Named | None:
