@@ -309,6 +309,7 @@ def growths(
     is_code = is_metadata(tree.name, classes)
     grows &= ~(is_code & tree.has_objects)
     grows &= ~_weakly_held(dumps[-1], classes, tree)
+    grows &= ~_one_for_each(classes, tree)
     # What a debugger keeps of what is printed, is there since the first dump.
     is_kept = np.array([name in runtime.of_debugger for name in tree.name], np.bool_)
     grows &= ~tree.is_above(is_kept)
@@ -566,6 +567,24 @@ def _weakly_held(
         if is_weak and tree.has_objects[above]:
             found |= (parent == above) & (classes != TypeClass.PROGRAM)
     return found
+
+
+def _one_for_each(classes: NDArray[np.uint8], tree: PathTree) -> Flags:
+    """Bool (G,): what fields of objects have that were as many before: one for each.
+
+    It has its bound: the fields fill up. With it is what each has as many of as before.
+    """
+    counts, above = tree.object_count, tree.object_count[tree.parent]
+    has_fields = np.isin(classes, (TypeClass.PROGRAM, TypeClass.LIBRARY))
+    is_field = (has_fields & tree.has_objects)[tree.parent]
+    fewest = above.min(axis=1)
+    found = is_field & (fewest > 1) & (counts.max(axis=1) <= fewest)
+    found[_is_root(tree)] = False
+    shares = counts / np.maximum(above, 1)
+    is_share = shares[:, -1] <= _ABOUT * shares[:, :-1].max(axis=1, initial=0)
+    for rows in tree.levels[1:]:
+        found[rows] |= found[tree.parent[rows]] & is_share[rows]
+    return np.asarray(found)
 
 
 def _is_root(tree: PathTree) -> Flags:

@@ -283,6 +283,25 @@ def test_what_one_object_has_does_not_grow_with_the_others_of_its_type() -> None
     assert thing.counts == (20, 40, 60)
 
 
+@pytest.mark.parametrize("each", [1, 2])
+def test_what_a_field_of_each_object_has_at_most_once_has_a_bound(each: int) -> None:
+    texts = []
+    for step in range(3):
+        program = Program(step, random.Random(1), random.Random(step))
+        background(program, OBJECTS)
+        checks = iter(program.things("Shop.Check", each * 20 * (step + 1)))
+        sockets = []
+        for _ in range(70):
+            held = [one for _ in range(each) if (one := next(checks, None)) is not None]
+            sockets.append(program.obj("Shop.Socket", 32, *held))
+        program.root(program.array("Shop.Socket", sockets), STATIC, "Shop.Sockets")
+        texts.append(program.dump())
+
+    found = findings(texts, Rules(suspects=False))
+
+    assert [one.path[-1] for one in found] == ["Check"] * (each - 1)
+
+
 def test_a_few_large_objects_are_growth_too() -> None:
     def texts(sizes: list[int]) -> list[str]:
         found = []
