@@ -61,6 +61,7 @@ RUBY = Runtime(
         "internal": "the Ruby virtual machine",
         "static": "a global variable",
         "handle": "code in C",
+        "local": "the stack of a thread",  # which is read word by word
         "runtime": "the Ruby virtual machine",
     },
     patterns={"map": r"^Hash$|^Set$", "list": r"^Array$", "closure": r"^Proc$",

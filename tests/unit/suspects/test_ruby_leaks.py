@@ -58,6 +58,20 @@ def test_blocks_that_run_at_the_end_are_named(tmp_path: Path) -> None:
     assert " by the Ruby virtual machine (blocks of at_exit)." in found.sentence
 
 
+def test_a_word_on_a_stack_is_no_local_variable(tmp_path: Path) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x2000).root("machine_context", 0x3000).core()
+    heap.module(0x2000, "Shop", 0x3000, of=MODULE, kind="MODULE")
+    heap.module(0x2100, "Shop::Order", OBJECT)
+    orders = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.obj(0x3000, "ARRAY", ARRAY, *orders, length=_MANY)
+    for order in orders:
+        heap.obj(order, "OBJECT", 0x2100, memsize=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert ", and meanwhile by the stack of a thread." in found.sentence
+
+
 def test_all_threads_that_one_cut_frees_are_counted(tmp_path: Path) -> None:
     threads = [0x10000 + 64 * at for at in range(8)]
     heap = RubyHeap().root("vm", OBJECT, 0x2000, 0x4000).core()
