@@ -125,7 +125,7 @@ DOTNET = Runtime(
     statics_table="System.Object[]",
     patterns={
         "event handlers": r"^System\.Action|^System\.Func",
-        "queue": r"BlockingCollection|ConcurrentBag",
+        "queue": r"BlockingCollection|ConcurrentBag|Threading\.Channels\.",
         "map": r"SortedList|ConditionalWeakTable|^(?:Entry|Container)[\[<]",
         "closure": r"DisplayClass",
         "delegate": r"(?:EventHandler|Delegate|Callback)(?:`\d+|[<[].*)*$",

@@ -86,7 +86,7 @@ JVM = Runtime(
     collection_parts=r"\$\w*(?:Bin|Bucket|Cell|Entry|Node|Segment|Table)(?:\[\])*$",
     patterns={
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
-        "queue": r"^android\.os\.Message$",
+        "queue": r"^android\.os\.Message$|\bcoroutines\.channels\.",
         # Operators of flows are called FlatMap, and have nested classes.
         "map": r"(?<!Flat)Map(N|\d|\$|$)|ImmutableCollections\$Set",
     },

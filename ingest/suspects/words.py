@@ -33,7 +33,7 @@ _PATTERNS = {
     "event handlers": r"EventHandler|Delegate(?!d)|Handler(`|$)|Callback(`|$)"
         r"|StreamSubscription",
     "cache": r"Cach|Memo(?!r)",
-    "queue": r"Queue|Deque|Channel",
+    "queue": r"Queue|Deque",
     "linked list": r"LinkedList",
     "map": r"Dictionary|Hashtable|HashMap|HashSet|Bucket|bucket",
     "stack": r"Collections.*Stack",

@@ -149,6 +149,21 @@ def test_what_each_object_has_collected_is_told_with_its_field(
     assert found.advice.endswith(advice) is not is_needed
 
 
+def test_a_channel_of_calls_is_no_queue(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("INVENTORY", 0x9100)
+    heap.chunk("shop.Inventory", [0x9100], size=48, named={"stubs": [0x9000]})
+    channels = [0x20000 + 64 * at for at in range(_MANY)]
+    inner = [0x80000 + 64 * at for at in range(_MANY)]
+    heap.chunk("list", [0x9000], rest=[channels], lengths=[_MANY], flags=Flag.ELEMENTS)
+    heap.chunk("asyncio.Channel", channels, size=48, named={"inner": inner})
+    heap.chunk("shop.Connection", inner, size=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert " Connection (" in found.sentence
+    assert " are held in a list by Inventory.stubs," in found.sentence
+
+
 def test_maps_that_lead_to_one_another_are_not_all_written(tmp_path: Path) -> None:
     heap = HrpyHeap().variable("STATE", _OWNER)
     heap.chunk("shop.Doc", [_OWNER], named={"state": [0x200000]})
