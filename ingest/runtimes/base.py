@@ -160,6 +160,8 @@ class Runtime:
         waiting: How futures refer to what waits for them, until they are done: by type,
             the field (``None`` for a reference without one) and the type of what it
             leads to (empty for any).
+        timers_by_ms: Full name of lists of timers, each of which is kept by their
+            period in ms; empty if there are none.
         ended_by: The method that ends what objects of a type do, and with it what holds
             them, by their full name.
         awaits: The field in which tasks have the future that they wait for, by their
@@ -294,6 +296,7 @@ class Runtime:
     weak_collections: tuple[str, ...] = ()
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    timers_by_ms: str = ""
     ended_by: Mapping[str, str] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)
     writes: str = ""

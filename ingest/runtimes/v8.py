@@ -80,6 +80,7 @@ V8 = Runtime(
     of_document=("<", "HTMLDocument"),
     of_debugger=("DevTools console",),
     prototype_type="(prototype)",
+    timers_by_ms="TimersList",
     root_words={"handle": "a native handle"},
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",

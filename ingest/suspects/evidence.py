@@ -59,6 +59,12 @@ _COPIES = 5
 _LIMIT = re.compile(r"(max\w+) (\d+)")
 """The value of a cache that has a bound."""
 
+_PERIOD = re.compile(r"\[(\d{1,9})\]")
+"""The key of a list of timers."""
+
+_SOON_MS = 10_000
+"""Work that waits no longer than this is under way."""
+
 _MOST_DIGITS = 18
 """No bound has more."""
 
@@ -122,7 +128,7 @@ def evidence(
         future: What `pending_future` says of the holder.
         cancelled: What `cancelled_tasks` says of the objects.
     """
-    signs, doubts = [], []
+    signs, doubts, fires_ms = [], [], fires_soon(graph, holder)
     word, ended = _ended(graph, members)
     if ended:
         signs.append(ended)
@@ -149,9 +155,14 @@ def evidence(
         signs.append(busy)
     if awaited := _awaited(graph, metrics, members):
         signs.append(awaited)
-    elif future:
+    elif future and not fires_ms:
         signs.append(
             f"The {future} is not done, and until then keeps what waits for it."
+        )
+    elif future:
+        doubts.append(
+            f"What waits for the {future} is freed when its timer of {fires_ms:,} ms "
+            "fires: it may be work under way."
         )
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
@@ -162,7 +173,7 @@ def evidence(
         )
     if cancelled:
         signs.append(cancelled)
-    elif pattern in _PATTERNS:
+    elif pattern in _PATTERNS and not (future and fires_ms):
         signs.append(_PATTERNS[pattern])
     bounded = _bounded(graph, holder) or _fixed(graph, holder)
     if bounded := bounded or _full(graph, holder, len(members)):
@@ -337,6 +348,25 @@ def pending_future(graph: HeapGraph, holder: Holder) -> str:
         if is_it and kind in ("", graph.type_name(waits)):
             return graph.captions.of(name)
     return ""
+
+
+def fires_soon(graph: HeapGraph, holder: Holder) -> int:
+    """After how many ms the timer fires that has the objects; 0 for long or unknown.
+
+    The timer is below the holder: on the way to that there may be others.
+    """
+    timers, path = named(graph.runtime).timers_by_ms, holder.path
+    first = path.index(holder.target) if holder.target in path else len(path)
+    for above, below in pairwise(path[max(first - 1, 0) :]):
+        if not timers or graph.type_name(below) != timers:
+            continue
+        begin, end = graph.ref_start[above : above + 2].tolist()
+        rows = begin + np.flatnonzero(graph.ref_target[begin:end] == below)
+        for name in map(graph.field_name, rows.tolist()):
+            found = _PERIOD.fullmatch(name or "")
+            if found and int(found[1]) <= _SOON_MS:
+                return int(found[1])
+    return 0
 
 
 def _referrers(graph: HeapGraph, target: int) -> list[tuple[int, int]]:

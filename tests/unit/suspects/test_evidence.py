@@ -214,6 +214,39 @@ def test_timers_are_told_with_the_function_of_the_program_not_with_that_of_node(
     assert found.advice.endswith("holds one of them is later app.js:20:5.")
 
 
+@pytest.mark.parametrize(("period_ms", "is_doubt"), [(15, True), (3_600_000, False)])
+def test_what_a_timer_soon_ends_may_be_under_way(
+    period_ms: int, is_doubt: bool, tmp_path: Path
+) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "global", 40)
+    rows = [heap.node("object", "Row", 200) for _ in range(_SESSIONS)]
+    batch = heap.node(
+        "array", "", 16, [("element", i, at) for i, at in enumerate(rows)]
+    )
+    reaction = heap.node("hidden", "system / PromiseReaction", 24, [
+        ("internal", "fulfill_handler", batch),
+    ])  # fmt: skip
+    promise = heap.node("object", "Promise", 40, [
+        ("internal", "reactions_or_result", reaction),
+    ])  # fmt: skip
+    timer = heap.node("object", "Timeout", 88, [("property", "_onTimeout", promise)])
+    timers = heap.node("object", "TimersList", 40, [("property", "_idleNext", timer)])
+    lists = heap.node("object", "Object", 40, [("element", period_ms, timers)])
+    module = heap.node("object", "system / Context", 40, [
+        ("context", "timerListMap", lists),
+    ])  # fmt: skip
+    heap.edge(1, "property", "timers", module)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_SESSIONS} Row (")
+    assert any("timer of 15 ms" in doubt for doubt in found.doubts) == is_doubt
+    assert bool(found.signs) != is_doubt
+    assert ("finish the Promise" in found.advice) != is_doubt
+
+
 def strong_root(name: str, type_name: str) -> V8Heap:
     """A heap of which most is one array that V8 itself refers to."""
     heap = V8Heap()
