@@ -341,7 +341,9 @@ class Covers:
             return True
         name = normalised_type(self._graph.type_name(edge.source))
         is_inside = is_inside_collection(name) or self._is_collection(edge)
-        return self.field(edge) is not None and not is_inside
+        field = self.field(edge)
+        # What a symbol names, only a library itself can refer to.
+        return field is not None and not field.startswith("<symbol") and not is_inside
 
     def is_of_runtime(self, edge: Edge) -> bool:
         """Whether it is a root of which the runtime's own tables may hang."""

@@ -144,3 +144,25 @@ def test_a_collection_in_a_weak_map_is_told_without_its_field(tmp_path: Path) ->
     (suspect,) = suspects_of(heap, tmp_path)
 
     assert "remove entries of Map in a weak map at module-level store" in suspect.advice
+
+
+def test_what_a_symbol_names_is_no_holder(tmp_path: Path) -> None:
+    """As the state of a stream that `tee()` has divided in two."""
+    heap = program()
+    queue = holding(heap, "Array", orders(heap))
+    state = heap.node("object", "Object", 40, [("property", "queue", queue)])
+    control = heap.node("object", "ReadableStreamDefaultController", 40, [
+        ("property", "<symbol kState>", state),
+    ])  # fmt: skip
+    feed = heap.node("object", "Feed", 40)
+    heap.edge(1, "property", "feed", feed)
+    for field in ("audit", "live"):
+        branch = heap.node("object", "ReadableStream", 40, [
+            ("property", "controller", control),
+        ])  # fmt: skip
+        heap.edge(feed, "property", field, branch)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert "held in a list by Feed.audit" in found.sentence
+    assert "Feed.live; to clear only one of these frees nothing" in found.sentence
