@@ -10,6 +10,7 @@ from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.heap.graph import NO_TYPE
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MOST_LEVELS
+from ingest.suspects.words import counted_objects
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
@@ -198,4 +199,4 @@ class Companions:
     def _counted(self, kind: int, count: int) -> str:
         """How many objects are of a type, with its name."""
         captions = self._graph.captions
-        return f"{count:,} {printable(captions.of(self._graph.type_names[kind]))}"
+        return counted_objects(count, captions.of(self._graph.type_names[kind]))

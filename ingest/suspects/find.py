@@ -40,8 +40,8 @@ from ingest.suspects.evidence import (
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
-from ingest.suspects.words import Words
-from ingest.words.text import human_bytes, printable
+from ingest.suspects.words import Words, counted_objects
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -254,7 +254,7 @@ class _Search:
         order = np.lexsort((-sizes, classes != TypeClass.PROGRAM))[:_MAX_GARBAGE]
         is_own = classes[order[0]] == TypeClass.PROGRAM and bool(count[order[0]])
         return tuple(
-            f"{count[kind]:,} {printable(graph.captions.of(graph.type_names[kind]))}"
+            counted_objects(int(count[kind]), graph.captions.of(graph.type_names[kind]))
             for kind in order.tolist()
             if count[kind] and (classes[kind] == TypeClass.PROGRAM) == is_own
         )
@@ -593,9 +593,9 @@ def _contents_of(graph: HeapGraph, rows: NDArray[np.int64]) -> list[str]:
     kinds = graph.type_index[rows]
     size = sum_by(kinds, graph.shallow_bytes[rows], types)
     count = count_by(kinds, types)
-    order = np.argsort(-size, kind="stable")[:_MAX_CONTENTS]
+    order, caption = np.argsort(-size, kind="stable")[:_MAX_CONTENTS], graph.captions.of
     return [
-        f"{count[kind]:,} {printable(graph.captions.of(graph.type_names[kind]))}, "
+        f"{counted_objects(int(count[kind]), caption(graph.type_names[kind]))}, "
         f"{human_bytes(int(size[kind]))}"
         for kind in order.tolist()
         if size[kind]

@@ -23,6 +23,8 @@ _ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
 """The type arguments in the name of a type."""
 _TASK = re.compile(r"\.Tasks\.")
 
+_UNITS = ("bytes",)
+
 MAX_SENTENCE = 300
 _MAX_NAME = 60
 
@@ -270,9 +272,9 @@ class Words:
     @property
     def sentence(self) -> str:
         """All in a sentence of at most `MAX_SENTENCE` characters."""
-        name = self._short(self.type_name)
-        what = f"One {name}" if self.object_count == 1 else ""
-        what = what or f"{self.object_count:,} {name}"
+        what = counted_objects(self.object_count, self._short(self.type_name))
+        if self.object_count == 1:
+            what = f"One{what[1:]}"
         if self.retained_bytes is not None:
             size, of = human_bytes(self.retained_bytes), "the reachable heap"
             if self.outside_bytes:
@@ -388,6 +390,13 @@ class Words:
     def _short(self, type_name: str) -> str:
         name = self._spoken(self.captions.of(type_name))
         return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
+
+
+def counted_objects(count: int, name: str) -> str:
+    """Objects of a type, as ``960 Tile``; as ``960 bytes objects`` if it is a unit."""
+    if name in _UNITS:
+        name += " object" if count == 1 else " objects"
+    return f"{count:,} {printable(name)}"
 
 
 def series(counts: Iterable[int]) -> str:

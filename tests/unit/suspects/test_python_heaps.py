@@ -265,3 +265,17 @@ def test_the_variables_of_functions_are_in_no_list(tmp_path: Path) -> None:
     held_by = " are held by the closure of shop.rule.<locals>.<lambda>"
     assert held_by in found.sentence
     assert "remove entries" not in found.advice
+
+
+def test_a_number_of_bytes_objects_does_not_read_as_a_size(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("PARTS", _OWNER)
+    parts = [_PAGES + 64 * number for number in range(_MANY)]
+    heap.chunk("bytes", parts, size=2000)
+    heap.chunk(
+        "list", [_OWNER], size=4000, rest=[parts], lengths=[_MANY], flags=Flag.OWNER
+    )
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} bytes objects (")
+    assert found.contents[0].startswith(f"{_MANY} bytes objects, ")
