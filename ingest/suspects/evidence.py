@@ -171,6 +171,10 @@ def evidence(
             "The table has the literals of the code, and what is interned, for as long "
             "as the process runs."
         )
+    if _are_thread_statics(graph, holder):
+        signs.append(
+            "In such arrays the runtime keeps the thread-static fields of its threads."
+        )
     if cancelled:
         signs.append(cancelled)
     elif pattern in _PATTERNS and not (future and fires_ms):
@@ -348,6 +352,18 @@ def pending_future(graph: HeapGraph, holder: Holder) -> str:
         if is_it and kind in ("", graph.type_name(waits)):
             return graph.captions.of(name)
     return ""
+
+
+def _are_thread_statics(graph: HeapGraph, holder: Holder) -> bool:
+    """Whether handles have arrays as the runtime does for fields of several threads."""
+    array, root = named(graph.runtime).statics_table, RootKind.HANDLE
+    if not array or holder.index >= 0 or holder.root_kind != root.label:
+        return False
+    if not graph.type_name(holder.target).startswith(array):
+        return False
+    holds = (graph.root_kind == root) & (graph.root_flags == 0)
+    kinds = graph.type_index[graph.root_object[holds]]
+    return bool(np.count_nonzero(kinds == graph.type_index[holder.target]) > 1)
 
 
 def fires_soon(graph: HeapGraph, holder: Holder) -> int:

@@ -318,13 +318,15 @@ class _Search:
         found: list[_Told] = []
         for some in alike.values():
             found += some
-            places = {(one.held.holder.words, one.words.cut) for one in some}
-            if len(places) == 1:
+            if len(some) == 1:
                 continue
             piles = [one.held.pile for one in some]
             rows = np.concatenate([pile.members for pile in piles])
             rows = largest_first(rows, self._metrics.retained_bytes)
-            size = sum(pile.retained_bytes for pile in piles)
+            # One cut may free the objects of several places, if words name all of them.
+            size = sum(
+                {one.words.cut: one.held.cut.freed_bytes for one in some}.values()
+            )
             pile = piles[0]._replace(
                 object_count=len(rows), retained_bytes=size, members=rows, entry=-1
             )

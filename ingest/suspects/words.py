@@ -29,9 +29,9 @@ MAX_SENTENCE = 300
 _MAX_NAME = 60
 
 _PATTERNS = {
-    "timer": r"(?<!WaitOr)Timer",
     "registrations": r"^CallbackPartition|CancellationTokenSource\+CallbackNode"
         r"|CancellationTokenSource\+Registrations",
+    "timer": r"(?<!WaitOr)Timer",
     "event handlers": r"EventHandler|Delegate(?!d)|Handler(`|$)|Callback(`|$)"
         r"|StreamSubscription",
     "cache": r"Cach|Memo(?!r)",

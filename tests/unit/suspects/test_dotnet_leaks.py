@@ -386,3 +386,39 @@ def test_the_list_of_each_object_is_a_cut_though_no_field_is_known(
     assert found.advice.endswith(
         "; or keep them, and remove entries at Room -> List<Line>."
     )
+
+
+def test_thread_static_fields_are_told_together(tmp_path: Path) -> None:
+    shop = Program()
+    tables = [
+        shop.make("System.Object[]", 80, shop.list_of("App.Export", held))
+        for held in (shop.things("App.Export", 50) for _ in range(8))
+    ]
+    shop.root("[other Handles]/[strong Handles]", *tables)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("400 Export (")
+    assert "of them directly" not in found.sentence
+    assert any("thread-static fields" in sign for sign in found.signs)
+
+
+def test_linked_sources_with_timers_are_disposed_not_cancelled(tmp_path: Path) -> None:
+    """The registration with the source that they are linked to holds them as well."""
+    shop = Program()
+    timers = []
+    for request in shop.things("App.Request", 300):
+        node = shop.make("System.Threading.CancellationTokenSource+CallbackNode", 80,
+            shop.make("System.Action", 64, request))  # fmt: skip
+        source = shop.make(
+            "System.Threading.CancellationTokenSource+Linked1CancellationTokenSource",
+            80, node,
+        )  # fmt: skip
+        timers.append(shop.make("System.Threading.TimerQueueTimer", 80, source))
+    shop.root(
+        "[static var System.Threading.TimerQueue.Instances]",
+        shop.make("System.Threading.TimerQueue", 80, *timers),
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Request (")
+    assert "dispose the registrations and linked sources" in found.advice
