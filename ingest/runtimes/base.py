@@ -104,6 +104,10 @@ class Runtime:
             are written for several; see `ingest.runtimes.of_types`.
         roots: Globs of pseudo objects that stand for roots.
         metadata: Globs of the virtual machine's data about the program.
+        variables_type: Full name of the type among these whose objects have the
+            variables of a function; empty if it has none.
+        top_class: The class of the runtime whose constants are those of the program
+            that are in no class of its own; empty if there is none.
         stubs: Regular expression of such data that grows with compiled code; empty for
             none but what is named code.
         code_texts: The fields of such data, by type, that refer to the text of code;
@@ -246,6 +250,8 @@ class Runtime:
     signs: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+    variables_type: str = ""
+    top_class: str = ""
     stubs: str = ""
     code_texts: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
     of_loaders: Mapping[str, str] = field(default_factory=dict)

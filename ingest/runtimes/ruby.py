@@ -31,6 +31,8 @@ RUBY = Runtime(
         "ObjectSpace::InternalObjectWrapper",
         "Gem::*", "Bundler::*",  # packages of which the program is made
     ),
+    variables_type="(imemo env)",
+    top_class="Object",
     containers=(
         "Array", "Hash", "Set", "SortedSet", "Proc", "Enumerator", "Enumerator::*",
         "ObjectSpace::WeakMap", "ObjectSpace::WeakKeyMap", "WeakRef", "Struct",

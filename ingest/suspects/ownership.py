@@ -166,19 +166,55 @@ def from_owners(
 
 
 def _statics(graph: HeapGraph) -> Bools:
-    """Bool (N + M,): what is in static fields of class objects."""
+    """Bool (N + M,): what is in static fields of class objects, and in variables."""
     found = np.zeros(len(graph.object_id), np.bool_)
-    classes = list(described_types(graph))
-    if not classes:
+    if graph.ref_field is None:
         return found
-    assert graph.ref_field is not None
-    of_vm = [name.startswith("<") for name in graph.field_names]
-    is_field = np.array([not one for one in of_vm], np.bool_)
-    for row in classes:
-        part = slice(*graph.ref_start[row : row + 2].tolist())
-        fields = graph.ref_field[part]
-        found[graph.ref_target[part][(fields >= 0) & is_field[fields]]] = True
+    is_field = np.array(
+        [not name.startswith("<") for name in graph.field_names], np.bool_
+    )
+    for row in described_types(graph):
+        _mark(graph, row, is_field, found)
+    runtime = named(graph.runtime)
+    asked = {name for name in (*runtime.holders, runtime.variables_type) if name}
+    for kind, name in enumerate(graph.type_names):
+        if name not in asked:
+            continue
+        if runtime.type_classes([name])[0] != TypeClass.METADATA:
+            continue
+        words = runtime.holders.get(name)
+        rows = np.flatnonzero(graph.type_index == kind)
+        if words:
+            # Of its other fields its own name is told.
+            told = {field for field, text in words.items() if text != "{name}"}
+            is_field = np.array([name in told for name in graph.field_names], np.bool_)
+            rows = rows[_are_of_program(graph, rows)]
+        for row in rows.tolist():
+            _mark(graph, row, is_field if words else None, found)
     return found
+
+
+def _are_of_program(graph: HeapGraph, rows: NDArray[np.int64]) -> Bools:
+    """Whether class objects are of the program or a package of it, by their names."""
+    runtime = named(graph.runtime)
+    values = [""] * len(rows) if graph.values is None else graph.values.pick(rows)
+    texts = [text or "" for text in values]
+    within = runtime.type_classes([f"{text}::" for text in texts])
+    is_own = runtime.type_classes(texts) == TypeClass.PROGRAM
+    is_own &= within == TypeClass.PROGRAM  # no module of a library
+    is_own |= np.array([text == runtime.top_class for text in texts], np.bool_)
+    return np.asarray(is_own)
+
+
+def _mark(graph: HeapGraph, row: int, is_field: Bools | None, found: Bools) -> None:
+    """Mark what an object has in some fields, or all that it has."""
+    assert graph.ref_field is not None
+    part = slice(*graph.ref_start[row : row + 2].tolist())
+    targets = graph.ref_target[part]
+    if is_field is not None:
+        fields = graph.ref_field[part]
+        targets = targets[(fields >= 0) & is_field[np.maximum(fields, 0)]]
+    found[targets] = True
 
 
 def ownership(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ingest.analysis.metrics import analyse
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.suspects.find import find_suspects
-from tests.dumps.ruby import ARRAY, MODULE, OBJECT, RubyHeap
+from tests.dumps.ruby import ARRAY, MODULE, OBJECT, PROC, STRING, RubyHeap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,12 +21,16 @@ if TYPE_CHECKING:
 _MANY = 400
 
 
-def suspect_of(heap: RubyHeap, folder: Path) -> Suspect:
+def suspects_of(heap: RubyHeap, folder: Path) -> tuple[Suspect, ...]:
     path = folder / "x.json"
     path.write_bytes(heap.bytes())
     with open_source(str(path)) as source:
         graph = read(source, ReadOptions(), silent)
-    (found,) = find_suspects(graph, analyse(graph)).suspects
+    return tuple(find_suspects(graph, analyse(graph)).suspects)
+
+
+def suspect_of(heap: RubyHeap, folder: Path) -> Suspect:
+    (found,) = suspects_of(heap, folder)
     return found
 
 
@@ -87,3 +93,37 @@ def test_all_threads_that_one_cut_frees_are_counted(tmp_path: Path) -> None:
     found = suspect_of(heap, tmp_path)
 
     assert found.sentence.startswith("8 Thread (8.0 MiB, ")
+
+
+@pytest.mark.parametrize(
+    ("module", "is_found"), [("Prices", True), ("URI", False), ("Gem", False)]
+)
+def test_what_a_class_of_the_program_has_is_no_metadata(
+    module: str, tmp_path: Path, *, is_found: bool
+) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x2000).core()
+    heap.module(0x2000, module, 0x3000, of=MODULE, kind="MODULE")
+    held = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.obj(0x3000, "ARRAY", ARRAY, *held, length=_MANY)
+    for one in held:
+        heap.obj(one, "STRING", STRING, memsize=600)
+
+    found = suspects_of(heap, tmp_path)
+
+    told = [one.sentence.startswith("400 String (") for one in found]
+    assert told == [True] * is_found
+
+
+def test_what_a_block_has_in_its_variables_is_no_metadata(tmp_path: Path) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x2000).core()
+    heap.module(0x2000, "Routes", 0x3000, of=MODULE, kind="MODULE")
+    held = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.obj(0x3000, "DATA", PROC, 0x3100, struct="proc")
+    heap.obj(0x3100, "IMEMO", 0, 0x3200, imemo_type="env")
+    heap.obj(0x3200, "ARRAY", ARRAY, *held, length=_MANY)
+    for one in held:
+        heap.obj(one, "STRING", STRING, memsize=600)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.sentence.startswith("400 String (")
