@@ -306,17 +306,8 @@ def growths(
     grows &= ~_is_root(tree) & ~is_unsure(tree, dumps)
     runtime = named(dumps[-1].runtime)
     classes = runtime.type_classes(tree.name, rules.own)
-    is_code = is_metadata(tree.name, classes)
-    grows &= ~(is_code & tree.has_objects)
-    grows &= ~_weakly_held(dumps[-1], classes, tree)
+    grows &= ~_is_of_runtime(dumps[-1], classes, tree)
     grows &= ~_one_for_each(classes, tree)
-    # What a debugger keeps of what is printed, is there since the first dump.
-    is_kept = np.array([name in runtime.of_debugger for name in tree.name], np.bool_)
-    grows &= ~tree.is_above(is_kept)
-    # Nor are its constants, which it gets when it is compiled.
-    code = re.compile("|".join(filter(None, (_CODE, runtime.stubs))))
-    of_code = is_code & [bool(code.search(name)) for name in tree.name]
-    grows &= ~(tree.is_above(of_code) & (classes != TypeClass.PROGRAM))
     in_progress = _in_progress(tree)
     busy = in_progress | tree.is_above(in_progress)
     has_more = np.zeros(len(grows), np.bool_)
@@ -345,6 +336,9 @@ def growths(
             continue
         more = int(tree.explained_bytes[row])
         text = ", ".join(f"{count:,}" for count in counts)
+        in_all = ""
+        if classes[row] == TypeClass.PROGRAM and total > _ABOUT * counts[-1]:
+            in_all = f" of {total:,} in the whole program"
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
         path = tree.captions(row, captions)
@@ -358,7 +352,7 @@ def growths(
             continue
         confidence = trends[row].confidence
         message = (
-            f"{path[-1]} grew{each_time(len(dumps))}: {text} objects, "
+            f"{path[-1]} grew{each_time(len(dumps))}: {text} objects{in_all}, "
             f"{human_bytes(max(more, 0))} more in all"
             f"{beside} (confidence {confidence:.0%})."
         )
@@ -372,6 +366,25 @@ def growths(
     notes = _notes_on_others(tree, captions, others, trends) + little[:_LISTED]
     waste, told = _garbage(dumps, step, rules)
     return findings + waste, notes + told
+
+
+def _is_of_runtime(
+    dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree
+) -> Flags:
+    """Bool (G,): what the runtime makes for itself, or beside what is told."""
+    runtime = named(dump.runtime)
+    is_code = is_metadata(tree.name, classes)
+    found = (is_code & tree.has_objects) | _weakly_held(dump, classes, tree)
+    # There is one for each object that grew, which is told itself.
+    found |= [name in runtime.of_finalizer for name in tree.name]
+    # What a debugger keeps of what is printed, is there since the first dump.
+    is_kept = np.array([name in runtime.of_debugger for name in tree.name], np.bool_)
+    found |= tree.is_above(is_kept)
+    # Code gets its constants when it is compiled.
+    code = re.compile("|".join(filter(None, (_CODE, runtime.stubs))))
+    of_code = is_code & [bool(code.search(name)) for name in tree.name]
+    found |= tree.is_above(of_code) & (classes != TypeClass.PROGRAM)
+    return found
 
 
 def _is_little(

@@ -220,6 +220,8 @@ class Runtime:
             all have one.
         of_debugger: Names of roots by which a debugger keeps what a program has printed
             since that is there.
+        of_finalizer: Names of types of which the runtime has one for each object that
+            has a finalizer.
         of_document: What the names of types begin with whose objects are shown in a
             document, which holds them whatever else refers to them.
         prototype_type: Full name of the type of prototypes, whose value is the name of
@@ -286,6 +288,7 @@ class Runtime:
     closure_field: str = ""
     shape: str = ""
     of_debugger: tuple[str, ...] = ()
+    of_finalizer: tuple[str, ...] = ()
     of_document: tuple[str, ...] = ()
     prototype_type: str = ""
     collections: Mapping[str, str] = field(default_factory=dict)

@@ -86,6 +86,7 @@ JVM = Runtime(
     collection_parts=r"\$\w*(?:Bin|Bucket|Cell|Entry|Node|Segment|Table)(?:\[\])*$",
     patterns={
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
+        "lock": r"^kotlinx\.coroutines\.sync\.(?:Mutex|Semaphore)Impl$",
         "queue": r"^android\.os\.Message$|\bcoroutines\.channels\.",
         # Operators of flows are called FlatMap, and have nested classes.
         "map": r"(?<!Flat)Map(N|\d|\$|$)|ImmutableCollections\$Set",
@@ -103,6 +104,7 @@ JVM = Runtime(
     waiting={"java.util.concurrent.CompletableFuture": ("stack", "")},
     root_words={"not_recorded": "a value of a class (ClassValue)"},
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
+    of_finalizer=("java.lang.ref.Finalizer", "java.lang.ref.FinalizerReference"),
     finalizer_rests="java.lang.ref.ReferenceQueue.",
     platforms=(Platform("android", "an Android program", "android."),),
     numbers=(
