@@ -82,6 +82,7 @@ _PATTERNS = {
     "event handlers": "Event handlers are held until they are removed.",
     "registrations": "A registration, or a linked source, is held by its token until "
     "it is disposed.",
+    "lock": "What waits for a lock is held until the lock is released.",
     "timer": "What a timer calls is held until the timer is cancelled.",
 }
 
@@ -304,10 +305,7 @@ def place_of_threads(
     Empty if they are in several places, or if the dump does not tell.
     """
     of_thread, places = _owners_of_threads(graph), dict[int, str]()
-    for row in some_of(members, _THREADS).tolist() if of_thread else ():
-        at = row
-        while at >= 0:
-            row, at = at, int(metrics.path_parent[at])
+    for row in _tops(metrics, members) if of_thread else ():
         if row in of_thread and row not in places:
             places[row] = "".join(_own_frames(graph, of_thread[row])[:1])
     if not places:
@@ -315,6 +313,23 @@ def place_of_threads(
     found = list(places.values())
     place = max(found, key=found.count)
     return place if 2 * found.count(place) > len(found) else ""
+
+
+def have_many_roots(metrics: HeapMetrics, members: NDArray[np.int32]) -> bool:
+    """Whether the paths to most of several objects begin at an object each."""
+    tops = _tops(metrics, members)
+    return len(tops) > 1 and 2 * len(set(tops)) > len(tops)
+
+
+def _tops(metrics: HeapMetrics, members: NDArray[np.int32]) -> list[int]:
+    """Where the paths to some objects begin."""
+    found: list[int] = []
+    for row in some_of(members, _THREADS).tolist():
+        at = row
+        while at >= 0:
+            row, at = at, int(metrics.path_parent[at])
+        found.append(row)
+    return found
 
 
 def _owners_of_threads(graph: HeapGraph) -> dict[int, int]:

@@ -33,6 +33,7 @@ from ingest.suspects.evidence import (
     finalizer,
     finalizer_rests,
     fires_soon,
+    have_many_roots,
     pending_future,
     place_of_threads,
     unused_slots,
@@ -494,6 +495,7 @@ class _Search:
         companions, inside_cut = self._companions.told(held)
         has_many = holder.index >= 0 and paths.cuts.of_many(cut.edges)
         of_threads = holder.root_kind == RootKind.THREAD.label
+        has_many |= of_threads and have_many_roots(metrics, pile.members)
         of_threads &= has_many or is_group
         words = Words(
             type_name=graph.type_names[pile.type_index],

@@ -34,6 +34,7 @@ _PATTERNS = {
     "timer": r"(?<!WaitOr)Timer",
     "event handlers": r"EventHandler|Delegate(?!d)|Handler(`|$)|Callback(`|$)"
         r"|StreamSubscription",
+    "lock": "",
     "cache": r"Cach|Memo(?!r)",
     "queue": r"Queue|Deque",
     "linked list": r"LinkedList",
@@ -49,6 +50,7 @@ _PHRASES = {
     "timer": "through timers",
     "registrations": "as cancellation registrations",
     "event handlers": "as event handlers",
+    "lock": "as waiters of a lock",
     "cache": "in a cache",
     "queue": "in a queue",
     "linked list": "in a linked list",
@@ -349,7 +351,9 @@ class Words:
             how = f"finish the {self.future}, or remove the {references} {self.cut}"
         elif self.link and self.is_run and self.pattern == "linked list":
             how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
-        elif self.pattern in _COLLECTIONS:
+        elif self.pattern == "lock":
+            how = f"have what has the lock {self._holder} release it"
+        elif self.pattern in _COLLECTIONS and not self.cut.startswith("0x"):
             of = f" of {self.inner}" if self.inner else ""
             at = "at" if " -> " in self.cut else "that have"
             if self.cut in map(self.captions.of, self.between):

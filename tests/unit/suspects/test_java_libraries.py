@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.unit.suspects.test_java_leaks import Program
+from tests.dumps.hprof import THREAD_OBJECT
+from tests.unit.suspects.test_java_leaks import JAVA_FRAME, Program, Threads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,3 +75,45 @@ def test_a_nested_class_of_what_is_called_a_map_is_none(tmp_path: Path) -> None:
     (found,) = shop.found(tmp_path).suspects
 
     assert found.pattern == "list"
+
+
+def test_what_waits_for_a_lock_is_freed_when_it_is_released(tmp_path: Path) -> None:
+    shop = Program()
+    lock = "kotlinx/coroutines/sync/MutexImpl"
+    shop.cls(lock, "waiters")
+    shop.cls("app/Ledger", "mutex")
+    shop.cls("app/Ledger$post$1", "entry")
+    posts = [shop.make("app/Ledger$post$1", entry=shop.data(300)) for _ in range(400)]
+    mutex = shop.make(lock, waiters=shop.array("[Ljava/lang/Object;", posts))
+    shop.main(LEDGER=shop.make("app/Ledger", mutex=mutex))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " are held as waiters of a lock by Ledger.mutex" in found.sentence
+    assert found.advice == (
+        "To free them, have what has the lock Ledger.mutex release it."
+    )
+    assert found.signs == ("What waits for a lock is held until the lock is released.",)
+
+
+def test_the_threads_of_objects_in_two_places_are_told_as_many(tmp_path: Path) -> None:
+    """A frame has the request, and what the thread runs: each thread its own."""
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "task", above="java/lang/Thread")
+    shop.cls("app/Request", "data")
+    shop.cls("app/Task", "request")
+    shop.cls("app/Exchange", "request")
+    for number in range(1, 61):
+        request = shop.make("app/Request", data=shop.data(900))
+        task = shop.make("app/Task", request=request)
+        name = shop.text(f"req-{number}")
+        thread = shop.make("java/lang/CarrierThread", name=name, task=task)
+        shop.dump.root(THREAD_OBJECT, thread, number, 0)
+        exchange = shop.make("app/Exchange", request=request)
+        shop.dump.root(JAVA_FRAME, exchange, number, 0)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("60 Request (")
+    assert "by Exchange.request" in found.sentence
+    assert "by Task.request" in found.sentence
+    assert "req-1" not in found.sentence
+    assert "req-#" in found.sentence
