@@ -28,8 +28,9 @@ import numpy as np
 from ingest.analysis.fingerprints import fingerprint, normalised_type
 from ingest.analysis.merged import OWNER_PATHS
 from ingest.compare.dumps import notes_on, notes_on_order
-from ingest.compare.growth import FEWEST_DUMPS, Step, growing, is_metadata
+from ingest.compare.growth import FEWEST_DUMPS, Step, growing
 from ingest.compare.paths import is_unsure, path_tree
+from ingest.gate.beside import ABOUT, is_beside
 from ingest.gate.garbage import garbage_of
 from ingest.gate.trend import Kind, trend_of
 from ingest.heap.completeness import incomplete_note
@@ -67,11 +68,7 @@ _BYTES_SHARE = 0.01
 _LITTLE_BYTES, _LITTLE_SHARE, _FEW_OBJECTS = 2 << 10, 0.001, 10
 """Growth of fewer objects and bytes a dump, and of less of the heap, is a note."""
 
-_CODE = r"(?i)\bcode\b"
 """Types of compiled code, among the runtime's metadata."""
-
-_ABOUT = 1.1
-"""Keys may be a few more than values, some of which threads hold as well."""
 
 _LISTED = 3
 """The most types below a path that a finding names."""
@@ -306,8 +303,7 @@ def growths(
     grows &= ~_is_root(tree) & ~is_unsure(tree, dumps)
     runtime = named(dumps[-1].runtime)
     classes = runtime.type_classes(tree.name, rules.own)
-    grows &= ~_is_of_runtime(dumps[-1], classes, tree)
-    grows &= ~_one_for_each(classes, tree)
+    grows &= ~is_beside(dumps[-1], classes, tree)
     in_progress = _in_progress(tree)
     busy = in_progress | tree.is_above(in_progress)
     has_more = np.zeros(len(grows), np.bool_)
@@ -337,7 +333,7 @@ def growths(
         more = int(tree.explained_bytes[row])
         text = ", ".join(f"{count:,}" for count in counts)
         in_all = ""
-        if classes[row] == TypeClass.PROGRAM and total > _ABOUT * counts[-1]:
+        if classes[row] == TypeClass.PROGRAM and total > ABOUT * counts[-1]:
             in_all = f" of {total:,} in the whole program"
         listed = tuple(dict.fromkeys(map(captions.of, below.get(row, ()))))[:_LISTED]
         beside = f", with {', '.join(listed)}" if listed else ""
@@ -366,25 +362,6 @@ def growths(
     notes = _notes_on_others(tree, captions, others, trends) + little[:_LISTED]
     waste, told = _garbage(dumps, step, rules)
     return findings + waste, notes + told
-
-
-def _is_of_runtime(
-    dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree
-) -> Flags:
-    """Bool (G,): what the runtime makes for itself, or beside what is told."""
-    runtime = named(dump.runtime)
-    is_code = is_metadata(tree.name, classes)
-    found = (is_code & tree.has_objects) | _weakly_held(dump, classes, tree)
-    # There is one for each object that grew, which is told itself.
-    found |= [name in runtime.of_finalizer for name in tree.name]
-    # What a debugger keeps of what is printed, is there since the first dump.
-    is_kept = np.array([name in runtime.of_debugger for name in tree.name], np.bool_)
-    found |= tree.is_above(is_kept)
-    # Code gets its constants when it is compiled.
-    code = re.compile("|".join(filter(None, (_CODE, runtime.stubs))))
-    of_code = is_code & [bool(code.search(name)) for name in tree.name]
-    found |= tree.is_above(of_code) & (classes != TypeClass.PROGRAM)
-    return found
 
 
 def _is_little(
@@ -547,7 +524,7 @@ def _keys(
                 for row in rows
                 if row != most
                 and classes[row] in (TypeClass.LIBRARY, TypeClass.CONTAINER)
-                and count[row] <= _ABOUT * of_type[tree.name[most]]
+                and count[row] <= ABOUT * of_type[tree.name[most]]
                 and (classes[row] == TypeClass.LIBRARY or size[row] <= size[most])
             }
     return found
@@ -557,47 +534,6 @@ def _tree(dumps: Sequence[ComparedDump]) -> PathTree:
     """The paths that are judged; stored tables have only shortest ones."""
     is_there = all(TREE in dump.paths["tree"] for dump in dumps)
     return path_tree(dumps, TREE if is_there else "root_paths")
-
-
-def _weakly_held(
-    dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree
-) -> Flags:
-    """Bool (G,): weak references in a collection that drops them, and their keys.
-
-    There are as many as objects that something else holds. The runtime itself has such
-    collections, of the subclasses of each class.
-    """
-    runtime, parent = named(dump.runtime), tree.parent
-    found = np.zeros(len(tree.name), np.bool_)
-    for row, name in enumerate(tree.name):
-        if name not in runtime.weak_references:
-            continue
-        above = int(parent[row])
-        beyond = int(parent[above]) if tree.has_objects[above] else above
-        if tree.name[beyond] == RootKind.RUNTIME.label and not tree.has_objects[beyond]:
-            found[row] = True
-        is_weak = found[row] or runtime.is_weak_collection(tree.name[beyond])
-        if is_weak and tree.has_objects[above]:
-            found |= (parent == above) & (classes != TypeClass.PROGRAM)
-    return found
-
-
-def _one_for_each(classes: NDArray[np.uint8], tree: PathTree) -> Flags:
-    """Bool (G,): what fields of objects have that were as many before: one for each.
-
-    It has its bound: the fields fill up. With it is what each has as many of as before.
-    """
-    counts, above = tree.object_count, tree.object_count[tree.parent]
-    has_fields = np.isin(classes, (TypeClass.PROGRAM, TypeClass.LIBRARY))
-    is_field = (has_fields & tree.has_objects)[tree.parent]
-    fewest = above.min(axis=1)
-    found = is_field & (fewest > 1) & (counts.max(axis=1) <= fewest)
-    found[_is_root(tree)] = False
-    shares = counts / np.maximum(above, 1)
-    is_share = shares[:, -1] <= _ABOUT * shares[:, :-1].max(axis=1, initial=0)
-    for rows in tree.levels[1:]:
-        found[rows] |= found[tree.parent[rows]] & is_share[rows]
-    return np.asarray(found)
 
 
 def _is_root(tree: PathTree) -> Flags:
