@@ -86,9 +86,11 @@ V8 = Runtime(
     of_debugger=("DevTools console",),
     prototype_type="(prototype)",
     timers_by_ms="TimersList",
+    spoken=((r"^ScriptedAnimationController$", "requestAnimationFrame"),),
     root_words={"handle": "a native handle"},
     patterns={
-        "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction)$",
+        "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction"
+            r"|V8(?:Frame|IdleRequest|FrameRequest)Callback)$",
         "event handlers": r"^(?:EventEmitter|(?:Node)?EventTarget|V8EventListener"
             r"|EventListener)$",
         "map": r"^(?:Weak)?(?:Map|Set)$",

@@ -43,8 +43,8 @@ _MAX_VALUE = 40
 
 _MAX_FUNCTION = 80
 
-_SUSPENDED = "function"
-"""The field of V8's generators and async functions that refers to their function."""
+_CALLED = ("function", "bound_function")
+"""The fields of V8's generators, async and bound functions that refer to a function."""
 
 _MOST_INNER = 4
 
@@ -584,13 +584,13 @@ class Paths:
         return [int(at) for at in graph.ref_target[begin:end]]
 
     def _run_by(self, index: int) -> list[int]:
-        """The function of a generator or of a call that waits; none for others."""
+        """The function of a generator, of a call that waits or of a bound one."""
         graph = self._graph
-        if graph.ref_field is None or _SUSPENDED not in graph.field_names:
+        fields = [at for at, name in enumerate(graph.field_names) if name in _CALLED]
+        if graph.ref_field is None or not fields:
             return []
         begin, end = graph.ref_start[index : index + 2].tolist()
-        field = graph.field_names.index(_SUSPENDED)
-        is_it = graph.ref_field[begin:end] == field
+        is_it = np.isin(graph.ref_field[begin:end], fields)
         return [int(at) for at in graph.ref_target[begin:end][is_it]]
 
     def _function(self, index: int) -> str | None:
