@@ -166,6 +166,8 @@ class Runtime:
             leads to (empty for any).
         timers_by_ms: Full name of lists of timers, each of which is kept by their
             period in ms; empty if there are none.
+        delays: Regular expression of the types of what waits for a timer that fires
+            once; empty if there are none.
         ended_by: The method that ends what objects of a type do, and with it what holds
             them, by their full name.
         awaits: The field in which tasks have the future that they wait for, by their
@@ -306,6 +308,7 @@ class Runtime:
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     timers_by_ms: str = ""
+    delays: str = ""
     ended_by: Mapping[str, str] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)
     writes: str = ""

@@ -123,6 +123,7 @@ DOTNET = Runtime(
     limited_keys=("System.RuntimeType", "System.Globalization.CultureInfo",
         "System.Reflection.Runtime*Info"),
     statics_table="System.Object[]",
+    delays=r"(?:^|\+)DelayPromise",
     patterns={
         "event handlers": r"^System\.Action|^System\.Func",
         "queue": r"BlockingCollection|ConcurrentBag|Threading\.Channels\.",

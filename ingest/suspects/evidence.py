@@ -65,6 +65,9 @@ _PERIOD = re.compile(r"\[(\d{1,9})\]")
 _SOON_MS = 10_000
 """Work that waits no longer than this is under way."""
 
+_FEW_DELAYS = 100
+"""So do no more than so many of which the dump does not tell how long they wait."""
+
 _MOST_DIGITS = 18
 """No bound has more."""
 
@@ -129,7 +132,8 @@ def evidence(
         future: What `pending_future` says of the holder.
         cancelled: What `cancelled_tasks` says of the objects.
     """
-    signs, doubts, fires_ms = [], [], fires_soon(graph, holder)
+    signs, doubts = [], []
+    timer = fires_soon(graph, metrics, holder, future)
     word, ended = _ended(graph, members)
     if ended:
         signs.append(ended)
@@ -156,14 +160,13 @@ def evidence(
         signs.append(busy)
     if awaited := _awaited(graph, metrics, members):
         signs.append(awaited)
-    elif future and not fires_ms:
+    elif future and not timer:
         signs.append(
             f"The {future} is not done, and until then keeps what waits for it."
         )
-    elif future:
+    if timer:
         doubts.append(
-            f"What waits for the {future} is freed when its timer of {fires_ms:,} ms "
-            "fires: it may be work under way."
+            f"What waits for {timer} is freed when it fires: it may be work under way."
         )
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
@@ -178,7 +181,7 @@ def evidence(
         )
     if cancelled:
         signs.append(cancelled)
-    elif pattern in _PATTERNS and not (future and fires_ms):
+    elif pattern in _PATTERNS and not timer:
         signs.append(_PATTERNS[pattern])
     bounded = _bounded(graph, holder) or _fixed(graph, holder)
     if bounded := bounded or _full(graph, holder, len(members)):
@@ -381,23 +384,35 @@ def _are_thread_statics(graph: HeapGraph, holder: Holder) -> bool:
     return bool(np.count_nonzero(kinds == graph.type_index[holder.target]) > 1)
 
 
-def fires_soon(graph: HeapGraph, holder: Holder) -> int:
-    """After how many ms the timer fires that has the objects; 0 for long or unknown.
+def fires_soon(
+    graph: HeapGraph, metrics: HeapMetrics, holder: Holder, future: str
+) -> str:
+    """The timer in words that soon ends a wait which has the objects; empty if none.
 
-    The timer is below the holder: on the way to that there may be others.
+    It is below the holder: on the way to that there may be others.
+
+    Args:
+        graph: The heap.
+        metrics: Its metrics.
+        holder: What holds the objects.
+        future: What `pending_future` says of the holder.
     """
-    timers, path = named(graph.runtime).timers_by_ms, holder.path
+    runtime, path = named(graph.runtime), holder.path
     first = path.index(holder.target) if holder.target in path else len(path)
     for above, below in pairwise(path[max(first - 1, 0) :]):
-        if not timers or graph.type_name(below) != timers:
+        kind, name = int(graph.type_index[below]), graph.type_name(below)
+        if runtime.delays and re.search(runtime.delays, name):
+            is_one_of_few = metrics.type_reachable_count[kind] <= _FEW_DELAYS
+            return "a timer" if is_one_of_few else ""
+        if not future or name != runtime.timers_by_ms:
             continue
         begin, end = graph.ref_start[above : above + 2].tolist()
         rows = begin + np.flatnonzero(graph.ref_target[begin:end] == below)
-        for name in map(graph.field_name, rows.tolist()):
-            found = _PERIOD.fullmatch(name or "")
+        for field in map(graph.field_name, rows.tolist()):
+            found = _PERIOD.fullmatch(field or "")
             if found and int(found[1]) <= _SOON_MS:
-                return int(found[1])
-    return 0
+                return f"a timer of {int(found[1]):,} ms"
+    return ""
 
 
 def _referrers(graph: HeapGraph, target: int) -> list[tuple[int, int]]:

@@ -490,6 +490,7 @@ class _Search:
         )
         slots = unused_slots(graph, pile.members)
         future = pending_future(graph, holder)
+        timer = fires_soon(graph, metrics, holder, future)
         cancelled = cancelled_tasks(graph, holder, pile.members)
         outside_bytes = self._outside_bytes(cut.lost)
         companions, inside_cut = self._companions.told(held)
@@ -524,7 +525,7 @@ class _Search:
             is_cancelled=bool(cancelled),
             inner=paths.inner(holder, cut.freed_bytes) or self._companions.fields(held),
             shared=paths.cuts.shared(cut) if also else "",
-            future="" if fires_soon(graph, holder) else future,
+            future="" if timer else future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
             place=place_of_threads(graph, metrics, pile.members) if of_threads else "",

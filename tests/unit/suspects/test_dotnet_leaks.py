@@ -422,3 +422,25 @@ def test_linked_sources_with_timers_are_disposed_not_cancelled(tmp_path: Path) -
 
     assert found.sentence.startswith("300 Request (")
     assert "dispose the registrations and linked sources" in found.advice
+
+
+@pytest.mark.parametrize(("calls", "is_doubt"), [(8, True), (300, False)])
+def test_a_few_calls_that_wait_for_timers_may_be_under_way(
+    calls: int, is_doubt: bool, tmp_path: Path
+) -> None:
+    shop = Program()
+    timers = []
+    for _ in range(calls):
+        box = shop.make(
+            "App.Etl+<Work>d__1", 80, *shop.things("App.Row", 2400 // calls)
+        )
+        delay = shop.make("System.Threading.Tasks.Task+DelayPromise", 80, box)
+        timers.append(shop.make("System.Threading.TimerQueueTimer", 80, delay))
+    shop.root(
+        "[static var System.Threading.TimerQueue.Instances]",
+        shop.make("System.Threading.TimerQueue", 80, *timers),
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    assert bool(found.doubts) == is_doubt
+    assert bool(found.signs) != is_doubt
