@@ -21,7 +21,8 @@ _CONTAINERS = (
     "types.SimpleNamespace", "types.MappingProxyType", "_thread._local*",
     "_threading_local.*", "threading.*", "_thread.*", "queue.*", "_queue.*",
     "contextvars.*", "_contextvars.*", "Context", "ContextVar", "Token", "hamt*",
-    "concurrent.futures.*", "asyncio.*", "_asyncio.*", "heapq.*", "enum.*",
+    "concurrent.futures.*", "asyncio.*", "_asyncio.*", "TaskStepMethWrapper",
+    "TaskWakeupMethWrapper", "heapq.*", "enum.*",
     "multidict.*", "_multidict.*", "frozenlist.*", "cachetools.*", "dataclasses.*",
 )  # fmt: skip
 

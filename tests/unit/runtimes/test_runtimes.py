@@ -135,3 +135,9 @@ def test_types_that_each_python_program_has_are_not_its_own() -> None:
     names = ["Token.MISSING", "_abc_data", "_distutils_hack.DistutilsMetaFinder"]
 
     assert CPYTHON.type_classes(names).all()
+
+
+def test_what_wakes_a_task_leads_only_to_it() -> None:
+    """Until CPython 3.11 the names of these types have no module."""
+    names = ["TaskStepMethWrapper", "TaskWakeupMethWrapper", "_asyncio.Task"]
+    assert (CPYTHON.type_classes(names) == TypeClass.CONTAINER).all()
