@@ -39,6 +39,8 @@ def is_beside(dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree) ->
     # Code gets its constants when it is compiled.
     code = re.compile("|".join(filter(None, (_CODE, runtime.stubs))))
     of_code = is_code & [bool(code.search(name)) for name in tree.name]
+    if runtime.constants:
+        of_code |= [runtime.constants in name for name in tree.name]
     found |= tree.is_above(of_code) & (classes != TypeClass.PROGRAM)
     return found
 

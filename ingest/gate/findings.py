@@ -527,6 +527,32 @@ def _keys(
                 and count[row] <= ABOUT * of_type[tree.name[most]]
                 and (classes[row] == TypeClass.LIBRARY or size[row] <= size[most])
             }
+    others = chosen.copy()
+    others[list(found)] = False
+    return found | _keys_of_wrapped(classes, tree, others)
+
+
+def _keys_of_wrapped(
+    classes: NDArray[np.uint8], tree: PathTree, chosen: Flags
+) -> dict[int, int]:
+    """The same, where objects of the program are told in the values of the keys.
+
+    As stores in gauges, each of which has two by their names.
+    """
+    count = tree.object_count[:, -1] - tree.object_count[:, 0]
+    found: dict[int, int] = {}
+    is_own = chosen & (classes == TypeClass.PROGRAM)
+    for row in np.flatnonzero(chosen & (classes == TypeClass.LIBRARY)).tolist():
+        parent = int(tree.parent[row])
+        if not tree.has_objects[parent]:
+            continue
+        for value in np.flatnonzero(tree.parent == parent).tolist():
+            if value != row and count[row] <= ABOUT * count[value]:
+                at = np.zeros(len(count), np.bool_)
+                at[value] = True
+                inside = np.flatnonzero(tree.is_above(at) & is_own)
+                if len(inside):
+                    found[row] = int(inside[np.argmax(count[inside])])
     return found
 
 

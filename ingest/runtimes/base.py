@@ -108,6 +108,8 @@ class Runtime:
             variables of a function; empty if it has none.
         top_class: The class of the runtime whose constants are those of the program
             that are in no class of its own; empty if there is none.
+        constants: What the names of roots have by which classes have the constants of
+            their code; empty for none.
         stubs: Regular expression of such data that grows with compiled code; empty for
             none but what is named code.
         code_texts: The fields of such data, by type, that refer to the text of code;
@@ -256,6 +258,7 @@ class Runtime:
     metadata: tuple[str, ...] = ()
     variables_type: str = ""
     top_class: str = ""
+    constants: str = ""
     stubs: str = ""
     code_texts: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
     of_loaders: Mapping[str, str] = field(default_factory=dict)

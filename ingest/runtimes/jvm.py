@@ -30,6 +30,7 @@ JVM = Runtime(
     of_loaders={
         "java.util.zip.ZipFile$Source": "jdk.internal.loader.URLClassPath$JarLoader",
     },
+    constants="<resolved_references>",
     captured=r"(?:this|val)\$",
     read_once={"sun.security.ssl.X509TrustManagerImpl": ("trustedCerts", 1000)},
     fixed=("java.util.ImmutableCollections$*", "com.google.common.collect.Immutable*",

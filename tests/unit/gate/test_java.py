@@ -47,3 +47,41 @@ def test_how_many_there_are_on_other_paths_is_told() -> None:
     assert messages
     for message in messages:
         assert ": 100, 200, 300 objects of 600 in the whole program, " in message
+
+
+def test_keys_of_gauges_that_have_the_objects_are_no_finding() -> None:
+    dumps = []
+    for step in range(3):
+        shop = Program()
+        shop.cls("app/Store", "data")
+        shop.cls("app/Shop$$Lambda", "store")
+        nodes = []
+        for _ in range(200 + 200 * step):
+            store = shop.make("app/Store", data=shop.data(300))
+            for _ in range(2):
+                gauge = shop.make("app/Shop$$Lambda", store=store)
+                key = shop.make("java/lang/String", value=shop.data(8))
+                nodes.append(shop.make("java/util/HashMap$Node", key=key, value=gauge))
+        table = shop.array("[Ljava/util/HashMap$Node;", nodes)
+        shop.main(METRICS=shop.make("java/util/HashMap", table=table))
+        dumps.append(compared(shop.dump.bytes(), step))
+
+    (found,) = judge(dumps, Rules(suspects=False)).findings
+
+    assert found.path[-1] == "Store"
+    assert "String" in found.below
+
+
+def test_constants_that_code_has_got_are_no_finding() -> None:
+    dumps = []
+    for step in range(3):
+        shop = Program()
+        texts = [
+            shop.make("java/lang/String", value=shop.data(60))
+            for _ in range(60 + 60 * step)
+        ]
+        constants = shop.array("[Ljava/lang/Object;", texts)
+        shop.main(**{"<resolved_references>": constants})
+        dumps.append(compared(shop.dump.bytes(), step))
+
+    assert judge(dumps, Rules(suspects=False)).findings == []
