@@ -58,7 +58,7 @@ JVM = Runtime(
         "jdk.internal.ref.*", "jdk.internal.util.*",
         "kotlin.collections.*", "kotlin.Pair", "kotlin.Triple", "kotlin.Lazy*",
         "kotlin.*Lazy*", "kotlin.jvm.internal.Ref$*", "kotlinx.coroutines.*",
-        "scala.collection.*", "scala.Some", "scala.Tuple*",
+        "cats.effect.*", "scala.collection.*", "scala.Some", "scala.Tuple*",
         "android.util.*Array*", "android.util.*Map*", "androidx.collection.*",
         "android*.arch.core.internal.*", "android.os.Message*",
         "com.google.common.collect.*", "it.unimi.dsi.fastutil.*",

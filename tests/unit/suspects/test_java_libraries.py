@@ -117,3 +117,23 @@ def test_the_threads_of_objects_in_two_places_are_told_as_many(tmp_path: Path) -
     assert "by Task.request" in found.sentence
     assert "req-1" not in found.sentence
     assert "req-#" in found.sentence
+
+
+def test_references_of_cats_effect_are_named_by_their_field(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("cats/effect/kernel/SyncRef", "ar")
+    shop.cls("cats/effect/IO$Delay", "thunk")
+    shop.cls("app/Conn", "buffer")
+    shop.cls("app/Client", "finalizers")
+    ios = [
+        shop.make(
+            "cats/effect/IO$Delay", thunk=shop.make("app/Conn", buffer=shop.data(300))
+        )
+        for _ in range(400)
+    ]
+    finalizers = shop.make("cats/effect/kernel/SyncRef", ar=shop.map_of(ios))
+    shop.main(CLIENT=shop.make("app/Client", finalizers=finalizers))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("400 Conn (")
+    assert "by Client.finalizers" in found.sentence
