@@ -132,11 +132,8 @@ class Referrers:
         graph, distance = self._graph, self._metrics.root_distance
         kind = starts_type(graph.reference_count)
         columns = graph.ref_start, graph.ref_target, self.held.skipped, distance
-        count, nothing = (
-            np.zeros((len(distance) >> BLOCK_BITS) + 1, kind),
-            np.empty(0, kind),
-        )
-        _list(*columns, count, nothing)
+        count = np.zeros((len(distance) >> BLOCK_BITS) + 1, kind)
+        _list(*columns, count, np.empty(0, kind))
         end = count.cumsum(dtype=kind)
         rows = np.empty(int(end[-1]), kind)
         end -= count

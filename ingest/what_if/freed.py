@@ -161,11 +161,10 @@ class WhatIf:
             cut: The cut.
             loose: From `loose`, if that is known.
         """
-        graph, left = self.graph, self.left_by(cut)
         loose = self.loose(cut) if loose is None else loose
-        objects = len(graph.object_id)
         if not loose.any():
             return loose
+        left, objects = self.left_by(cut), len(self.graph.object_id)
         if _FEW * int(np.count_nonzero(loose)) > objects:
             return self.alive & ~reached(left, objects)
         is_seed = np.zeros(objects, np.bool_)
