@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.types import count_by, rows_where, sum_by
+from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_TYPE
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MOST_LEVELS
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
+    from ingest.arrays.compiled import Bools, Ints
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.holders import Paths
     from ingest.suspects.piles import Held, Pile
@@ -35,6 +37,23 @@ _MANY_VALUES = 20
 """Of the runtime's values each object of a pile has so many, as texts in its queue."""
 
 _MOST_FIELDS = 3
+
+
+@kernel
+def _climb(
+    dominator: Ints, kinds: Ints, is_own: Bools, most: int, owners: Ints
+) -> None:
+    """Replace objects by the nearest of the program's own at or above them.
+
+    At most so many steps above; the last of ``is_own`` is for objects without a type.
+    """
+    for at in range(len(owners)):
+        row = owners[at]
+        for _ in range(most):
+            if is_own[kinds[row]] or dominator[row] < 0:
+                break
+            row = dominator[row]
+        owners[at] = row
 
 
 class Companions:
@@ -168,15 +187,8 @@ class Companions:
         """The other type of the program whose objects own most freed bytes."""
         graph = self._graph
         is_own = np.append(self._classes == TypeClass.PROGRAM, np.False_)
-        owner, climbing = rows.copy(), np.arange(len(rows), dtype=np.int32)
-        for _ in range(MOST_LEVELS):
-            at = owner[climbing]
-            above = self._metrics.dominator[at]
-            climbs = ~is_own[graph.type_index[at]] & (above >= 0)
-            climbing = climbing[climbs]
-            if not len(climbing):
-                break
-            owner[climbing] = above[climbs]
+        owner = rows.copy()
+        _climb(self._metrics.dominator, graph.type_index, is_own, MOST_LEVELS, owner)
         types = len(graph.type_names)
         kinds = graph.type_index[owner]
         of_type = kinds >= 0

@@ -246,17 +246,19 @@ class CutParser:
         """Objects of each type by full name."""
         graph = self._graph
         known = graph.type_index[graph.type_index >= 0]  # placeholders have no type
-        counts = np.bincount(known, minlength=len(graph.type_names))
-        return {name: int(counts[rows].sum()) for name, rows in self._types.items()}
+        counts = np.bincount(known, minlength=len(graph.type_names)).tolist()
+        return {
+            name: sum(counts[at] for at in rows) for name, rows in self._types.items()
+        }
 
     @cached_property
     def _counts_with_roots(self) -> dict[str, int]:
         """The same with roots: a cut may name a static class, which has no objects."""
         graph = self._graph
         typed = graph.root_type[graph.root_type >= 0]
-        counts = np.bincount(typed, minlength=len(graph.type_names))
+        counts = np.bincount(typed, minlength=len(graph.type_names)).tolist()
         return {
-            name: self._instance_counts[name] + int(counts[rows].sum())
+            name: self._instance_counts[name] + sum(counts[at] for at in rows)
             for name, rows in self._types.items()
         }
 
