@@ -88,7 +88,7 @@ JVM = Runtime(
     patterns={
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
         "lock": r"^kotlinx\.coroutines\.sync\.(?:Mutex|Semaphore)Impl$",
-        "queue": r"^android\.os\.Message$|\bcoroutines\.channels\.",
+        "queue": r"^android\.os\.Message$|\bcoroutines\.channels\.\w*Channel\b",
         # Operators of flows are called FlatMap, and have nested classes.
         "map": r"(?<!Flat)Map(N|\d|\$|$)|ImmutableCollections\$Set",
     },
