@@ -168,6 +168,8 @@ class Runtime:
             leads to (empty for any).
         timers_by_ms: Full name of lists of timers, each of which is kept by their
             period in ms; empty if there are none.
+        stack_of: Full name of threads whose size includes their stack; empty if no
+            type's does.
         delays: Regular expression of the types of what waits for a timer that fires
             once; empty if there are none.
         ended_by: The method that ends what objects of a type do, and with it what holds
@@ -311,6 +313,7 @@ class Runtime:
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     timers_by_ms: str = ""
+    stack_of: str = ""
     delays: str = ""
     ended_by: Mapping[str, str] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)

@@ -66,6 +66,7 @@ RUBY = Runtime(
         "local": "the stack of a thread",  # which is read word by word
         "runtime": "the Ruby virtual machine",
     },
+    stack_of="Thread",
     patterns={"map": r"^Hash$|^Set$", "list": r"^Array$", "closure": r"^Proc$",
         "queue": r"Queue$"},
     limited_keys=("Class", "Module"),

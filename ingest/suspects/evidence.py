@@ -21,7 +21,7 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.joints import some_of
 from ingest.suspects.ownership import unloads_types
 from ingest.what_if.places import target_of
-from ingest.words.text import whole_number
+from ingest.words.text import human_bytes, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,15 +132,10 @@ def evidence(
         future: What `pending_future` says of the holder.
         cancelled: What `cancelled_tasks` says of the objects.
     """
-    signs, doubts = [], []
     timer = fires_soon(graph, metrics, holder, future)
     word, ended = _ended(graph, members)
-    if ended:
-        signs.append(ended)
-    if slots:
-        signs.append(slots)
-    if unused := _unused(graph, members):
-        signs.append(unused)
+    signs = [*filter(None, (ended, slots, _unused(graph, members)))]
+    doubts = []
     if _most(metrics, members, RefKind.SOFT):
         doubts.append(
             "Only soft references hold them: they are freed before memory runs out."
@@ -184,10 +179,12 @@ def evidence(
     elif pattern in _PATTERNS and not timer:
         signs.append(_PATTERNS[pattern])
     bounded = _bounded(graph, holder) or _fixed(graph, holder)
-    if bounded := bounded or _full(graph, holder, len(members)):
-        doubts.append(bounded)
-    if few := _few_keys(graph, metrics, members):
-        doubts.append(few)
+    further = (
+        bounded or _full(graph, holder, len(members)),
+        _few_keys(graph, metrics, members),
+        _stacks(graph, metrics, members),
+    )
+    doubts += filter(None, further)
     return Evidence(tuple(signs), tuple(doubts), bool(ended) and word != _KEPT)
 
 
@@ -382,6 +379,18 @@ def _are_thread_statics(graph: HeapGraph, holder: Holder) -> bool:
     holds = (graph.root_kind == root) & (graph.root_flags == 0)
     kinds = graph.type_index[graph.root_object[holds]]
     return bool(np.count_nonzero(kinds == graph.type_index[holder.target]) > 1)
+
+
+def _stacks(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]) -> str:
+    """A sentence on threads whose stacks are most of what they retain."""
+    name = graph.type_name(int(members[0]))
+    own = int(graph.shallow_bytes[members].sum())
+    if name != named(graph.runtime).stack_of or (
+        2 * own < int(metrics.retained_bytes[members].sum())
+    ):
+        return ""
+    each = human_bytes(own // len(members))
+    return f"Most of it is the stack that each thread has of its own, about {each}."
 
 
 def fires_soon(

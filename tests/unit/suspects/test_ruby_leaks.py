@@ -127,3 +127,18 @@ def test_what_a_block_has_in_its_variables_is_no_metadata(tmp_path: Path) -> Non
     (found,) = suspects_of(heap, tmp_path)
 
     assert found.sentence.startswith("400 String (")
+
+
+def test_the_stacks_of_threads_are_told_as_such(tmp_path: Path) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x3100).core()
+    heap.module(0x2000, "Thread", OBJECT)
+    heap.module(0x2100, "Shop::Pool", OBJECT)
+    threads = [0x10000 + 64 * at for at in range(12)]
+    heap.obj(0x3000, "ARRAY", ARRAY, *threads, length=12)
+    heap.obj(0x3100, "OBJECT", 0x2100, 0x3000)
+    for thread in threads:
+        heap.obj(thread, "DATA", 0x2000, struct="VM/thread", memsize=1 << 20)
+
+    (doubt,) = suspect_of(heap, tmp_path).doubts
+
+    assert doubt.endswith("the stack that each thread has of its own, about 1.0 MiB.")
