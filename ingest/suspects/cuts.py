@@ -542,7 +542,7 @@ class Cuts(Covers):
 
     def of_group(
         self, kind: int, members: NDArray[np.int32], most: int = _SAMPLE
-    ) -> tuple[Verified, NDArray[np.int32]] | None:
+    ) -> tuple[Verified, NDArray[np.int32], bool] | None:
         """The cut of objects that many places of one role hold, and which of them.
 
         Args:
@@ -551,13 +551,14 @@ class Cuts(Covers):
             most: How many are looked at.
 
         Returns:
-            The cut, and the objects that the places hold: all of them if there are
-            more than ``most``; ``None`` if most of them have no place in common.
+            The cut; the objects that the places hold: all of them if there are more
+            than ``most``; and whether other places hold some of what the cut frees.
+            ``None`` if most of the objects have no place in common.
         """
         common = self._common(kind, members, most)
         if common is None:
             return None
-        edge, held = common
+        edge, held, share = common
         if self._classes[kind] != TypeClass.PROGRAM and self._is_of_values(edge):
             return None
         size = int(self._metrics.retained_bytes[held].sum())
@@ -566,7 +567,7 @@ class Cuts(Covers):
             texts.append(self._graph.captions.of(self._graph.type_names[kind]))
         for text in texts:
             if (found := self.of_text(text, [edge], held, size)) is not None:
-                return found, held
+                return found, held, text != texts[0] and share < ENOUGH
         return None
 
     def _is_of_values(self, edge: Edge) -> bool:
@@ -599,8 +600,11 @@ class Cuts(Covers):
 
     def _common(
         self, kind: int, members: NDArray[np.int32], most: int
-    ) -> tuple[Edge, NDArray[np.int32]] | None:
-        """The place, in words, that most objects have in common, and those that do."""
+    ) -> tuple[Edge, NDArray[np.int32], float] | None:
+        """The place, in words, that most objects have in common, and those that do.
+
+        Also their share of the bytes.
+        """
         members = self._most_of(members)
         sample, sizes = by_size(members, self._metrics.retained_bytes[members], most)
         for tier in (0, 1):
@@ -615,14 +619,15 @@ class Cuts(Covers):
             for key, size in zip(keys, sizes.tolist(), strict=True):
                 total[key] += size
             common = max(total, key=total.__getitem__)
-            if common is None or 2 * total[common] < sum(total.values()):
+            share = total[common] / sum(total.values())
+            if common is None or 2 * share < 1:
                 continue
             is_held = np.array([key == common for key in keys], np.bool_)
             edge = self._on_path(int(sample[int(np.argmax(is_held))]), kind, tier)
             assert edge is not None
             if self.is_weak(edge) and tier == 0:
                 continue
-            return edge, members[is_held] if sample is members else members
+            return edge, members[is_held] if sample is members else members, share
         return None
 
     def _is_static_of(self, edge: Edge, member: int) -> bool:

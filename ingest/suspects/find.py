@@ -479,7 +479,7 @@ class _Search:
         if held is None:
             return None
         graph, metrics = self._graph, self._metrics
-        pile, holder, cut, is_group = held
+        pile, holder, cut, is_group, is_mostly = held
         waits = pile.waits or holder.waits
         if self._is_of_start(held) or (waits and finalizer_rests(graph)):
             return None
@@ -516,6 +516,7 @@ class _Search:
             also=also,
             meanwhile=meanwhile,
             is_group=is_group,
+            is_mostly=is_mostly,
             companions=companions,
             direct_count=self._companions.direct_count(held),
             inside_cut=inside_cut,
@@ -546,7 +547,7 @@ class _Search:
 
     def _suspect(self, found: _Told) -> Suspect:
         """Make a suspect of a pile."""
-        (pile, holder, cut, _), words, told, lost = found
+        (pile, holder, cut, *_), words, told, lost = found
         graph = self._graph
         rows = np.unpackbits(lost, count=len(graph.object_id)).view(np.bool_)
         largest = int(pile.members[0])

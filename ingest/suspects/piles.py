@@ -135,12 +135,14 @@ class Held(NamedTuple):
         holder: What to name as the holder.
         cut: The cut.
         is_group: Whether many places of one role hold the objects, each its own.
+        is_mostly: Whether they hold most of them only.
     """
 
     pile: Pile
     holder: Holder
     cut: Verified
     is_group: bool
+    is_mostly: bool = False
 
 
 class PileSearch:
@@ -203,8 +205,9 @@ class PileSearch:
         found = None
         if cut is None or cuts.are_native(cut.edges):
             found = cuts.of_group(pile.type_index, members, most)
+        is_mostly = False
         if found is not None:
-            cut, members = found
+            cut, members, is_mostly = found
         if cut is None:
             return None
         is_group = found is not None
@@ -230,7 +233,7 @@ class PileSearch:
             object_count=self._count(pile, cut.lost),
             retained_bytes=cut.freed_bytes,
         )
-        return Held(pile, holder, cut, is_group)
+        return Held(pile, holder, cut, is_group, is_mostly)
 
     def _of_classes(self, pile: Pile) -> Pile:
         """The pile, or of objects without a class what of a class has each of them.

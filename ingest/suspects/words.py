@@ -125,6 +125,7 @@ class Words:
         also: Further places that hold them, in words: all have to go.
         meanwhile: The same of frames and the like, which end of themselves.
         is_group: Whether many places of one role hold them, each its own.
+        is_mostly: Whether they hold most of them only.
         companions: What is freed with them and is more than they are, in words.
         inside_cut: The cut that frees the companions alone, which each of them has
             collected; empty if there is none.
@@ -162,6 +163,7 @@ class Words:
     also: Sequence[str] = ()
     meanwhile: Sequence[str] = ()
     is_group: bool = False
+    is_mostly: bool = False
     companions: str = ""
     inside_cut: str = ""
     direct_count: int = 0
@@ -292,6 +294,7 @@ class Words:
             verb = "waits" if is_one else "wait"
             return _shortened(f"{what} {verb} for {self.waits_for}.")
         what += " is held" if is_one else " are held"
+        what += ", mostly" if self.is_mostly else ""
         if (collection := self._collection) is not None:
             text = f"{what} in {collection}"
         else:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.analysis.distances import ROOT
 from ingest.analysis.metrics import analyse
+from ingest.analysis.types import rows_where
 from ingest.heap.completeness import Irregularity
 from ingest.reports.suspects import notes
 from ingest.suspects.find import find_suspects
+from ingest.suspects.piles import Pile, PileSearch
 from tests.dumps.hprof import BYTE, LONG, OBJECT, SYSTEM_CLASS, THREAD_OBJECT, jdk
 from tests.unit.suspects.test_evidence import graph_of
 
@@ -766,3 +769,24 @@ def test_tasks_that_were_cancelled_and_are_still_in_their_queue(
     says_so = "They are cancelled, and their queue has them until their turn."
     assert (says_so in found.signs) == is_cancelled
     assert ("cancel the timers" in found.advice) != is_cancelled
+
+
+def test_objects_of_which_a_place_holds_most_are_told_so(tmp_path: Path) -> None:
+    shop = Program()
+    for name, field in (("Order", "page"), ("Basket", "draft")):
+        shop.cls(f"app/{name}", field)
+    shop.cls("app/Page", "data")
+    for at in range(300):
+        page = shop.make("app/Page", data=shop.data(500))
+        owner = ("app/Order", "page") if at % 3 else ("app/Basket", "draft")
+        shop.dump.root(1, shop.make(owner[0], **{owner[1]: page}), 99)
+    graph = graph_of(shop.dump, tmp_path)
+    search = PileSearch(graph, analyse(graph), ())
+    kind = graph.type_names.index("app.Page")
+    pages = rows_where(graph.type_index == kind)
+    size = int(search.metrics.retained_bytes[pages].sum())
+    held = search.held(Pile(kind, len(pages), size, pages, -1, ROOT), 64)
+
+    assert held is not None
+    assert (held.cut.text, held.holder.words) == ("Page", "Order.page")
+    assert held.is_mostly
