@@ -264,10 +264,13 @@ class Covers:
     def _is_mate(self, edge: Edge, kind: int) -> bool:
         """Whether two objects refer to one another, and of both kinds are as many.
 
-        Then one is no place for the other: what holds either of them is.
+        Then one is no place for the other: what holds either of them is. Not so if the
+        runtime itself has one of them, as the handles of sockets.
         """
         own, at = int(self._graph.type_index[edge.source]), edge.below[0]
         if own < 0 or own == kind or edge.source in self._table_objects:
+            return False
+        if edge.source in self.native or at in self.native:
             return False
         targets = self._graph.ref_target[slice(*self._graph.ref_start[at : at + 2])]
         counts = self._metrics.type_reachable_count
@@ -341,9 +344,7 @@ class Covers:
             return True
         name = normalised_type(self._graph.type_name(edge.source))
         is_inside = is_inside_collection(name) or self._is_collection(edge)
-        field = self.field(edge)
-        # What a symbol names, only a library itself can refer to.
-        return field is not None and not field.startswith("<symbol") and not is_inside
+        return self.field(edge) is not None and not is_inside
 
     def is_of_runtime(self, edge: Edge) -> bool:
         """Whether it is a root of which the runtime's own tables may hang."""

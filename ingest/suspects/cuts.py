@@ -518,6 +518,8 @@ class Cuts(Covers):
         kind = int(self._graph.type_index[near[0].source])
         is_field = near[0].source != ROOT and self._has_name(near[0])
         is_field &= self._classes[kind] == TypeClass.LIBRARY and not self._weak[kind]
+        # What a symbol names, only the library itself can refer to.
+        is_field &= not (self.field(near[0]) or "").startswith("<symbol")
         if not is_field or len(self._words_of(near)) > 1:
             return False
         is_named = far[0].source == ROOT or self._is_library_place(far[0])
