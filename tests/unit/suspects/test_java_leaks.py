@@ -468,25 +468,6 @@ def test_a_linked_collection_that_also_holds_all_is_named(tmp_path: Path) -> Non
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern"), [("BufferedChannel", "queue"), ("ProducerCoroutine", "list")]
-)
-def test_only_a_channel_of_coroutines_is_a_queue(
-    name: str, pattern: str, tmp_path: Path
-) -> None:
-    shop, of = Program(), f"kotlinx/coroutines/channels/{name}"
-    shop.cls("java/util/ArrayList", "elementData")
-    shop.cls(of, "parent")
-    shop.cls("app/Page", "data")
-    pages = [shop.make("app/Page", data=shop.data(500)) for _ in range(300)]
-    waiting = [shop.make(of, parent=page) for page in pages]
-    items = shop.array("[Ljava/lang/Object;", waiting)
-    shop.main(LISTENERS=shop.make("java/util/ArrayList", elementData=items))
-    (found,) = shop.found(tmp_path).suspects
-
-    assert found.pattern == pattern
-
-
 def test_the_key_of_the_large_list_of_a_map_is_named(tmp_path: Path) -> None:
     shop = Program()
     shop.cls("java/util/ArrayList", "elementData")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.dumps.hprof import THREAD_OBJECT
 from tests.unit.suspects.test_java_leaks import JAVA_FRAME, Program, Threads
 
@@ -137,3 +139,22 @@ def test_references_of_cats_effect_are_named_by_their_field(tmp_path: Path) -> N
 
     assert found.sentence.startswith("400 Conn (")
     assert "by Client.finalizers" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"), [("BufferedChannel", "queue"), ("ProducerCoroutine", "list")]
+)
+def test_only_a_channel_of_coroutines_is_a_queue(
+    name: str, pattern: str, tmp_path: Path
+) -> None:
+    shop, of = Program(), f"kotlinx/coroutines/channels/{name}"
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls(of, "parent")
+    shop.cls("app/Page", "data")
+    pages = [shop.make("app/Page", data=shop.data(500)) for _ in range(300)]
+    waiting = [shop.make(of, parent=page) for page in pages]
+    items = shop.array("[Ljava/lang/Object;", waiting)
+    shop.main(LISTENERS=shop.make("java/util/ArrayList", elementData=items))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.pattern == pattern

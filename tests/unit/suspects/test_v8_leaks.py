@@ -171,30 +171,6 @@ def test_observers_are_ended_by_their_method(tmp_path: Path) -> None:
     assert "BasicHeapHashMap<...>> at" not in found.advice
 
 
-def test_frames_that_are_asked_for_again_and_again_are_told(tmp_path: Path) -> None:
-    heap = program()
-    callbacks = []
-    for modal in [heap.node("object", "Modal", 200) for _ in range(_MANY)]:
-        tick = closure(heap, "tick", "file:///srv/page.html")
-        bound = [
-            ("internal", "bound_this", modal),
-            ("internal", "bound_function", tick),
-        ]
-        held = heap.node("closure", "native_bind", 64, bound)
-        callbacks.append(
-            heap.node("native", "V8FrameRequestCallback", 16, [("element", 1, held)])
-        )
-    backing = holding(heap, "HeapVectorBacking<FrameCallback>", callbacks)
-    name = "ScriptedAnimationController"
-    frames = heap.node("native", name, 16, [("element", 2, backing)])
-    heap.edge(1, "element", 25, frames)
-
-    (found,) = suspects_of(heap, tmp_path)
-
-    assert " are held through timers by requestAnimationFrame." in found.sentence
-    assert "; the function that holds one of them is tick page.html:" in found.advice
-
-
 def test_types_that_follow_one_another_in_turn_are_written_once(
     tmp_path: Path,
 ) -> None:

@@ -166,3 +166,27 @@ def test_what_a_symbol_names_is_no_holder(tmp_path: Path) -> None:
 
     assert "held in a list by Feed.audit" in found.sentence
     assert "Feed.live; to clear only one of these frees nothing" in found.sentence
+
+
+def test_frames_that_are_asked_for_again_and_again_are_told(tmp_path: Path) -> None:
+    heap = program()
+    callbacks = []
+    for modal in [heap.node("object", "Modal", 200) for _ in range(400)]:
+        tick = closure(heap, "tick", "file:///srv/page.html")
+        bound = [
+            ("internal", "bound_this", modal),
+            ("internal", "bound_function", tick),
+        ]
+        held = heap.node("closure", "native_bind", 64, bound)
+        callbacks.append(
+            heap.node("native", "V8FrameRequestCallback", 16, [("element", 1, held)])
+        )
+    backing = holding(heap, "HeapVectorBacking<FrameCallback>", callbacks)
+    name = "ScriptedAnimationController"
+    frames = heap.node("native", name, 16, [("element", 2, backing)])
+    heap.edge(1, "element", 25, frames)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert " are held through timers by requestAnimationFrame." in found.sentence
+    assert "; the function that holds one of them is tick page.html:" in found.advice
