@@ -95,7 +95,7 @@ def has_fork_handlers(pid: int) -> bool:
     """
     paths = {one.path for one in mappings(pid) if one.path.startswith("/")}
     for path in paths:
-        file = PROC / str(pid) / "root" / path.lstrip("/")
+        file = _in(pid, path)
         with suppress(OSError, struct.error, IndexError, ValueError):
             with file.open("rb") as opened:
                 strings = _dynamic_strings(opened)
@@ -123,6 +123,11 @@ def _dynamic_strings(file: BinaryIO) -> bytes:
     return b""
 
 
+def _in(pid: int, path: str) -> Path:
+    """A file by the path that it has for a process."""
+    return PROC / str(pid) / "root" / path.lstrip("/")
+
+
 def _files(pid: int, names: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
     """Addresses and contents of a process's program and of libraries by name."""
     bases: dict[str, int] = {}
@@ -134,7 +139,7 @@ def _files(pid: int, names: tuple[str, ...]) -> Iterator[tuple[int, bytes]]:
         if not (is_main or path.rpartition("/")[2].startswith(names)):
             continue
         try:
-            data = (PROC / str(pid) / "root" / path.lstrip("/")).read_bytes()
+            data = _in(pid, path).read_bytes()
         except OSError:
             continue
         if data[:6] == _ELF:

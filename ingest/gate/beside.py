@@ -23,6 +23,7 @@ ABOUT = 1.1
 """So many times as many are about as many: of values, threads may hold some as well."""
 
 _CODE = r"(?i)\bcode\b"
+"""Types of compiled code, among the runtime's metadata."""
 
 
 def is_beside(dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree) -> Flags:

@@ -68,8 +68,6 @@ _BYTES_SHARE = 0.01
 _LITTLE_BYTES, _LITTLE_SHARE, _FEW_OBJECTS = 2 << 10, 0.001, 10
 """Growth of fewer objects and bytes a dump, and of less of the heap, is a note."""
 
-"""Types of compiled code, among the runtime's metadata."""
-
 _LISTED = 3
 """The most types below a path that a finding names."""
 

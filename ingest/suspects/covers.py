@@ -146,9 +146,7 @@ class Covers:
         # Many paths begin at the same few objects.
         if index not in self._roots:
             graph = self._graph
-            rows = np.flatnonzero(
-                (graph.root_object == index) & self._referrers.root_holds
-            )
+            rows = self._referrers.roots_of(index)
             says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
             says_less += ~self._of_program[rows]
             self._roots[index] = int(rows[int(says_less.argmin())])

@@ -120,11 +120,14 @@ class Referrers:
             rows = listed[end[at - 1] if at else 0 : end[at]]
             rows = rows[graph.ref_target[rows] == target].astype(np.intp)
             sources = graph.sources(rows).astype(np.int32)
-            order, objects = self._roots
-            first, last = np.searchsorted(objects, (target, target + 1))
-            roots = order[first:last][: MANY + 1].tolist()
+            roots = self.roots_of(target)[: MANY + 1].tolist()
             self._of[target] = rows, sources, roots
         return self._of[target]
+
+    def roots_of(self, target: int) -> NDArray[np.intp]:
+        """The rows of the roots that hold an object."""
+        rows, objects = self._roots
+        return rows[slice(*np.searchsorted(objects, (target, target + 1)))]
 
     @cached_property
     def _blocks(self) -> tuple[Numbers, Numbers]:

@@ -90,6 +90,19 @@ _PATTERNS = {
 }
 
 
+class Wait(NamedTuple):
+    """What objects wait for.
+
+    Attributes:
+        future: The type of a future that is not done, and that no timer soon ends;
+            empty if there is none.
+        timer: The timer that soon ends the wait, in words; empty if none does.
+    """
+
+    future: str
+    timer: str
+
+
 class Evidence(NamedTuple):
     """Facts of one dump about a suspect, besides its size.
 
@@ -117,7 +130,7 @@ def evidence(
     members: NDArray[np.int32],
     pattern: str,
     slots: str,
-    future: str,
+    wait: Wait,
     cancelled: str,
 ) -> Evidence:
     """What speaks for and against a leak.
@@ -129,10 +142,9 @@ def evidence(
         members: int32. The objects.
         pattern: How they are held.
         slots: What `unused_slots` says of them.
-        future: What `pending_future` says of the holder.
+        wait: What `wait_of` says of the holder.
         cancelled: What `cancelled_tasks` says of the objects.
     """
-    timer = fires_soon(graph, metrics, holder, future)
     word, ended = _ended(graph, members)
     signs = [*filter(None, (ended, slots, _unused(graph, members)))]
     doubts = []
@@ -155,13 +167,14 @@ def evidence(
         signs.append(busy)
     if awaited := _awaited(graph, metrics, members):
         signs.append(awaited)
-    elif future and not timer:
+    elif wait.future:
         signs.append(
-            f"The {future} is not done, and until then keeps what waits for it."
+            f"The {wait.future} is not done, and until then keeps what waits for it."
         )
-    if timer:
+    if wait.timer:
         doubts.append(
-            f"What waits for {timer} is freed when it fires: it may be work under way."
+            f"What waits for {wait.timer} is freed when it fires: it may be work under "
+            "way."
         )
     if word == _KEPT:
         doubts.append("A history of finished work is held on purpose.")
@@ -176,7 +189,7 @@ def evidence(
         )
     if cancelled:
         signs.append(cancelled)
-    elif pattern in _PATTERNS and not timer:
+    elif pattern in _PATTERNS and not wait.timer:
         signs.append(_PATTERNS[pattern])
     bounded = _bounded(graph, holder) or _fixed(graph, holder)
     further = (
@@ -351,7 +364,7 @@ def _own_frames(graph: HeapGraph, owner: int) -> list[str]:
     return [frame for frame, own in zip(frames, is_own, strict=True) if own]
 
 
-def pending_future(graph: HeapGraph, holder: Holder) -> str:
+def _pending_future(graph: HeapGraph, holder: Holder) -> str:
     """The type of a future that is not done and has what waits for it, if any."""
     waiting, path = named(graph.runtime).waiting, holder.path
     if holder.target not in path:
@@ -393,7 +406,14 @@ def _stacks(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]) 
     return f"Most of it is the stack that each thread has of its own, about {each}."
 
 
-def fires_soon(
+def wait_of(graph: HeapGraph, metrics: HeapMetrics, holder: Holder) -> Wait:
+    """What the objects of a holder wait for, as far as the dump tells."""
+    future = _pending_future(graph, holder)
+    timer = _fires_soon(graph, metrics, holder, future)
+    return Wait("" if timer else future, timer)
+
+
+def _fires_soon(
     graph: HeapGraph, metrics: HeapMetrics, holder: Holder, future: str
 ) -> str:
     """The timer in words that soon ends a wait which has the objects; empty if none.
@@ -404,7 +424,7 @@ def fires_soon(
         graph: The heap.
         metrics: Its metrics.
         holder: What holds the objects.
-        future: What `pending_future` says of the holder.
+        future: What `_pending_future` says of the holder.
     """
     runtime, path = named(graph.runtime), holder.path
     first = path.index(holder.target) if holder.target in path else len(path)

@@ -32,11 +32,10 @@ from ingest.suspects.evidence import (
     evidence,
     finalizer,
     finalizer_rests,
-    fires_soon,
     have_many_roots,
-    pending_future,
     place_of_threads,
     unused_slots,
+    wait_of,
 )
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.ownership import from_owners, with_types_by_name
@@ -489,8 +488,7 @@ class _Search:
             paths.link(pile.type_index, np.flatnonzero(cut.lost)) if pile.is_run else ()
         )
         slots = unused_slots(graph, pile.members)
-        future = pending_future(graph, holder)
-        timer = fires_soon(graph, metrics, holder, future)
+        wait = wait_of(graph, metrics, holder)
         cancelled = cancelled_tasks(graph, holder, pile.members)
         outside_bytes = self._outside_bytes(cut.lost)
         companions, inside_cut = self._companions.told(held)
@@ -526,7 +524,7 @@ class _Search:
             is_cancelled=bool(cancelled),
             inner=paths.inner(holder, cut.freed_bytes) or self._companions.fields(held),
             shared=paths.cuts.shared(cut) if also else "",
-            future="" if timer else future,
+            future=wait.future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
             place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
@@ -537,7 +535,7 @@ class _Search:
             is_like = cut.lost & (graph.type_index == pile.type_index)
             members = np.flatnonzero(is_like).astype(np.int32)
         found = evidence(
-            graph, metrics, holder, members, words.pattern, slots, future, cancelled
+            graph, metrics, holder, members, words.pattern, slots, wait, cancelled
         )
         return _Told(held, words, found, cut.bits)
 

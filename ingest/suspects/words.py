@@ -24,6 +24,7 @@ _ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
 _TASK = re.compile(r"\.Tasks\.")
 
 _UNITS = ("bytes",)
+"""Types that are called as a unit, of which a number would read as a size."""
 
 MAX_SENTENCE = 300
 _MAX_NAME = 60
@@ -276,9 +277,9 @@ class Words:
     @property
     def sentence(self) -> str:
         """All in a sentence of at most `MAX_SENTENCE` characters."""
-        what = counted_objects(self.object_count, self._short(self.type_name))
-        if self.object_count == 1:
-            what = f"One{what[1:]}"
+        is_one, name = self.object_count == 1, self._short(self.type_name)
+        what = f"One {_object(name)}" if is_one else ""
+        what = what or counted_objects(self.object_count, name)
         if self.retained_bytes is not None:
             size, of = human_bytes(self.retained_bytes), "the reachable heap"
             if self.outside_bytes:
@@ -289,7 +290,6 @@ class Words:
             what += f", {self.direct_count:,} of them directly,"
         if self.companions:
             what += f" with {self.companions}"
-        is_one = self.object_count == 1
         if self.waits_for is not None:
             verb = "waits" if is_one else "wait"
             return _shortened(f"{what} {verb} for {self.waits_for}.")
@@ -401,9 +401,12 @@ class Words:
 
 def counted_objects(count: int, name: str) -> str:
     """Objects of a type, as ``960 Tile``; as ``960 bytes objects`` if it is a unit."""
-    if name in _UNITS:
-        name += " object" if count == 1 else " objects"
-    return f"{count:,} {printable(name)}"
+    return f"{count:,} {_object(name)}{'s' if name in _UNITS and count != 1 else ''}"
+
+
+def _object(name: str) -> str:
+    """An object of a type: by the name of that alone, unless it is called as a unit."""
+    return f"{name} object" if name in _UNITS else printable(name)
 
 
 def series(counts: Iterable[int]) -> str:

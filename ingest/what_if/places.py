@@ -241,6 +241,7 @@ class ReferencePlaces:
         return self._alike(self.root(root))
 
     def _alike(self, text: str) -> str:
+        """The words of all roots like one, from its own words."""
         text = _MANY.get(text, text)
         if _NUMBER.search(text):
             text = re.sub(r"(^|of )thread ", r"\1threads ", text)
