@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.arrays.compiled import Bools, Ints
+    from ingest.arrays.compiled import Bools, Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.holders import Paths
     from ingest.suspects.piles import Held, Pile
@@ -40,20 +40,27 @@ _MOST_FIELDS = 3
 
 
 @kernel
-def _climb(
-    dominator: Ints, kinds: Ints, is_own: Bools, most: int, owners: Ints
+def _sum_owned(
+    dominator: Ints,
+    kinds: Ints,
+    is_own: Bools,
+    most: int,
+    sizes: Longs,
+    rows: Ints,
+    sums: Longs,
 ) -> None:
-    """Replace objects by the nearest of the program's own at or above them.
+    """Add the size of some objects to the type of the nearest of the program's own.
 
-    At most so many steps above; the last of ``is_own`` is for objects without a type.
+    That is at or above them, at most so many steps. The last entries of ``is_own`` and
+    ``sums`` are for objects without a type.
     """
-    for at in range(len(owners)):
-        row = owners[at]
+    for at in range(len(rows)):
+        row = rows[at]
         for _ in range(most):
             if is_own[kinds[row]] or dominator[row] < 0:
                 break
             row = dominator[row]
-        owners[at] = row
+        sums[kinds[row]] += sizes[rows[at]]
 
 
 class Companions:
@@ -187,14 +194,12 @@ class Companions:
         """The other type of the program whose objects own most freed bytes."""
         graph = self._graph
         is_own = np.append(self._classes == TypeClass.PROGRAM, np.False_)
-        owner = rows.copy()
-        _climb(self._metrics.dominator, graph.type_index, is_own, MOST_LEVELS, owner)
-        types = len(graph.type_names)
-        kinds = graph.type_index[owner]
-        of_type = kinds >= 0
-        sizes = sum_by(kinds[of_type], graph.shallow_bytes[rows[of_type]], types)
-        freed = graph.type_index[rows]
-        many = count_by(freed[freed >= 0], types)
+        dominator, kinds = self._metrics.dominator, graph.type_index
+        sums = np.zeros(len(is_own), np.int64)
+        _sum_owned(
+            dominator, kinds, is_own, MOST_LEVELS, graph.shallow_bytes, rows, sums
+        )
+        sizes, many = sums[:-1], count_by(kinds[rows], len(is_own) - 1)
         sizes[many == 0] = 0  # what is above is not freed
         least, has_no_class = _LEAST_OTHER * freed_bytes, self._paths.cuts.has_no_class
         if has_no_class[pile.type_index] or not is_own[pile.type_index]:

@@ -550,7 +550,7 @@ class Cuts(Covers):
         Args:
             kind: The type of the objects.
             members: int32. The objects, the one that retains most first.
-            most: How many are looked at.
+            most: How many are looked at; fewer if there are more.
 
         Returns:
             The cut; the objects that the places hold: all of them if there are more
@@ -608,6 +608,7 @@ class Cuts(Covers):
         Also their share of the bytes.
         """
         members = self._most_of(members)
+        most = most if len(members) <= most else min(most, _SAMPLE)
         sample, sizes = by_size(members, self._metrics.retained_bytes[members], most)
         for tier in (0, 1):
             edges = [self._above(index, kind, tier) for index in sample.tolist()]

@@ -67,6 +67,9 @@ _LEAST_OF_SMALLER, _FEW = 100, 5
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 64, 12
 _MAX_CONTENTS, _MAX_GARBAGE = 5, 3
 
+_BLOCK = 1 << 17
+"""Bytes of bits of objects that are looked at together."""
+
 
 class Findings(NamedTuple):
     """The first results for a heap, before its tables.
@@ -166,8 +169,9 @@ def find_suspects(
     outside = outside_of(graph, metrics)
     if outside is not None:
         graph, metrics = with_outside(graph, metrics, outside)
-    metrics = from_owners(graph, metrics, own)
-    return _Search(graph, metrics, own, outside).findings()
+    owned = from_owners(graph, metrics, own)
+    release_pages(metrics.root_distance, metrics.path_parent)
+    return _Search(graph, owned, own, outside).findings()
 
 
 class _Told(NamedTuple):
@@ -380,6 +384,7 @@ class _Search:
             return False
         rows = np.unpackbits(both, count=len(self._graph.object_id)).view(np.bool_)
         size = int(self._graph.shallow_bytes[rows].sum())
+        release_pages(self._graph.shallow_bytes)
         return 2 * size > one.held.pile.retained_bytes
 
     def _own_steps(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -537,6 +542,7 @@ class _Search:
         found = evidence(
             graph, metrics, holder, members, words.pattern, slots, wait, cancelled
         )
+        release_pages(graph.shallow_bytes)
         return _Told(held, words, found, cut.bits)
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
@@ -547,7 +553,6 @@ class _Search:
         """Make a suspect of a pile."""
         (pile, holder, cut, *_), words, told, lost = found
         graph = self._graph
-        rows = np.unpackbits(lost, count=len(graph.object_id)).view(np.bool_)
         largest = int(pile.members[0])
         container = pile.entry if pile.entry >= 0 else holder.index
         path, cut_step = self._search.paths.steps(holder)
@@ -566,7 +571,7 @@ class _Search:
             path=path,
             cut_step=cut_step,
             cut=cut.text,
-            contents=tuple(_contents_of(graph, np.flatnonzero(rows))),
+            contents=tuple(_contents_of(graph, lost)),
             sentence=words.sentence,
             advice=words.advice,
             signs=told.signs,
@@ -590,13 +595,17 @@ def _told_apart(holder: Holder) -> str | None:
     return f"{holder.type_name} {holder.name}"
 
 
-def _contents_of(graph: HeapGraph, rows: NDArray[np.int64]) -> list[str]:
-    """The types that have most bytes of some objects, as ``1,200 Tile, 3.1 MiB``."""
+def _contents_of(graph: HeapGraph, bits: NDArray[np.uint8]) -> list[str]:
+    """The types with most bytes of the objects of some bits, as ``9 Tile, 3.1 MiB``."""
     types = len(graph.type_names)
-    rows = rows[rows < graph.object_count]
-    kinds = graph.type_index[rows]
-    size = sum_by(kinds, graph.shallow_bytes[rows], types)
-    count = count_by(kinds, types)
+    size, count = np.zeros((2, types), np.int64)
+    for begin in range(0, len(bits), _BLOCK):
+        rows = np.flatnonzero(np.unpackbits(bits[begin : begin + _BLOCK])) + 8 * begin
+        rows = rows[rows < graph.object_count]
+        kinds = graph.type_index[rows]
+        size += sum_by(kinds, graph.shallow_bytes[rows], types)
+        count += count_by(kinds, types)
+    release_pages(graph.shallow_bytes)
     order, caption = np.argsort(-size, kind="stable")[:_MAX_CONTENTS], graph.captions.of
     return [
         f"{counted_objects(int(count[kind]), caption(graph.type_names[kind]))}, "

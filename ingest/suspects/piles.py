@@ -67,10 +67,7 @@ _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
 
 _LEAST_ROWS, _MANY_SHARED, _LEAST_ENDED = 100, 1000, 0.01
 
-_MAX_SEARCHES = 200
-
-_MAX_ENTRIES = 200
-
+_MAX_SEARCHES, _MAX_ENTRIES = 200, 200
 
 _HANDLES = (RootKind.HANDLE, RootKind.JNI_GLOBAL, RootKind.FINALIZER_QUEUE)
 
@@ -625,6 +622,7 @@ class PileSearch:
         values = values[is_value]
         del kinds, is_value  # what follows takes as much again
         size = int(self.graph.shallow_bytes[values].sum())
+        release_pages(self.graph.shallow_bytes)
         if size < self.least:
             return
         level_of_program, level = level, self._libraries
@@ -640,6 +638,7 @@ class PileSearch:
         ]
         kinds = self.graph.type_index[values]
         by_type = sum_by(kinds, self.graph.shallow_bytes[values], len(self.classes))
+        release_pages(self.graph.shallow_bytes)
         is_value = self.classes == TypeClass.LIBRARY
         sizes = [int(by_type[is_value].max(initial=0))]
         most = max(sizes + [one.retained_bytes for one in found])
@@ -688,6 +687,7 @@ class PileSearch:
         heads = outermost(self.metrics.dominator, found)
         retained = self.metrics.retained_bytes[heads]
         order = np.lexsort((-self.graph.shallow_bytes[heads], -retained))
+        release_pages(self.graph.shallow_bytes)
         return Pile(
             int(self.graph.type_index[heads[0]]),
             len(found),

@@ -9,6 +9,7 @@ not to hold after it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -131,9 +132,6 @@ class WhatIf:
 
     Attributes:
         graph: The heap.
-        alive: Bool (N + M,). What is reachable before any cut.
-        reachable_bytes: Its size, bytes.
-        reachable_count: Its objects, without placeholders.
     """
 
     def __init__(
@@ -147,9 +145,22 @@ class WhatIf:
         self._parent = reach.parent
         self._held = held or holding_references(graph, reach.strength)
         self._root_holds = holding_roots(graph, reach.strength)
-        self.alive = reach.distance > 0
-        self.reachable_bytes = int(graph.shallow_bytes[self.alive].sum())
-        self.reachable_count = int(np.count_nonzero(self.alive[: graph.object_count]))
+        self._distance = reach.distance
+
+    @property
+    def alive(self) -> Bools:
+        """Bool (N + M,). What is reachable before any cut."""
+        return self._distance > 0
+
+    @cached_property
+    def reachable_bytes(self) -> int:
+        """Its size, bytes."""
+        return int(self.graph.shallow_bytes[self.alive].sum())
+
+    @cached_property
+    def reachable_count(self) -> int:
+        """Its objects, without placeholders."""
+        return int(np.count_nonzero(self.alive[: self.graph.object_count]))
 
     def lost(self, cut: Cut, loose: Bools | None = None) -> Bools:
         """Bool (N + M,): what is reachable before a cut but not after it.

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ingest.arrays.compiled import Bools
     from ingest.heap.graph import HeapGraph
 
+# Asked for each root: CPython 3.11 looks members up in a dictionary.
+_LOCAL, _LABELS = int(RootKind.LOCAL), {int(kind): kind.label for kind in RootKind}
+
 UNNAMED_ROOT = "a root"
 NATIVE_HANDLE = "a native handle"
 """A root of what is not written in the program's language, as of sockets and timers."""
@@ -198,7 +201,7 @@ class ReferencePlaces:
         """The static field, the type or the thread of a root, or ``None``."""
         graph = self._graph
         field, declaring = self.static_field(root), int(graph.root_type[root])
-        is_local = graph.root_kind[root] == RootKind.LOCAL
+        is_local = graph.root_kind[root] == _LOCAL
         if field is not None and is_local:
             return f"{field} of {self.frame(root) or self.owner(root) or 'a thread'}"
         names = (
@@ -211,7 +214,7 @@ class ReferencePlaces:
         """A root in words, such as ``static field Main.CACHE``."""
         if self.tables[root]:
             return UNNAMED_STATIC
-        kind = RootKind(int(self._graph.root_kind[root])).label
+        kind = _LABELS[int(self._graph.root_kind[root])]
         words, name = self._runtime.root_words, self.root_name(root)
         text = words.get(kind) or _ROOTS.get(kind, UNNAMED_ROOT)
         field = self.static_field(root)
