@@ -305,8 +305,11 @@ def _candidates(
         len(groups.is_offered),
     )
     bounds = np.where(groups.is_offered, gains.bounds(), 0.0)
-    largest = np.argsort(-bounds, kind="stable")[: np.count_nonzero(bounds)].tolist()
-    found = _singles(largest[:MOST_TRIED], bounds, gains)
+    by_bound = np.argsort(-bounds, kind="stable")
+    largest = by_bound[groups.is_offered[by_bound]].tolist()
+    # A group whose bound is zero frees nothing alone, but may with another one.
+    most = min(int(np.count_nonzero(bounds)), MOST_TRIED)
+    found = _singles(largest[:most], bounds, gains)
     pairs = _pairs(groups, low, high, size[order.object_index], order.end)
     pairs += combinations(sorted(largest[:_PAIRED]), 2)
     alone = {group: freed for (group,), (freed, _) in found}

@@ -104,6 +104,16 @@ def test_no_group_frees_more_than_the_best_that_is_offered(graph: HeapGraph) -> 
     assert choice is not None or not any(gone.values())
 
 
+def test_two_groups_that_lead_into_a_cycle_are_offered_together() -> None:
+    """The search from the roots meets the second way in before its source."""
+    graph = graph_of([4], [3], [], [4], [0, 3], roots=[1, 0], types=[0, 1, 0, 2, 2])
+
+    choice = next(best_cuts(WhatIf(graph), most=1))
+
+    assert choice.names == ("T0 -> T2", "T1 -> T2")
+    assert choice.gain_bytes == 8 + 16
+
+
 @THOROUGH
 @given(small_graphs())
 def test_gains_are_those_of_the_definition(graph: HeapGraph) -> None:
