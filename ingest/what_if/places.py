@@ -264,15 +264,38 @@ class ReferencePlaces:
         return graph.values.pick(np.array([index], np.int32))[0]
 
     def _key_of(self, index: int) -> str | None:
-        """The static field that holds the key of an entry, or ``None``."""
+        """The field that holds the key of an entry, a static one first; or ``None``."""
         graph = self._graph
         key = self._runtime.keyed_by[graph.type_name(index)]
         target = target_of(graph, index, key)
         if target is None:
             return None
         if target not in self._static_names:
-            self._static_names[target] = self._static_of(target)
+            static = self._static_of(target)
+            self._static_names[target] = static or self._fields_of_keys.get(target)
         return self._static_names[target]
+
+    @cached_property
+    def _fields_of_keys(self) -> dict[int, str]:
+        """The first field that has the key of an entry, by keys, as ``Codec.local``."""
+        graph, keyed_by = self._graph, self._runtime.keyed_by
+        kinds = [row for row, name in enumerate(graph.type_names) if name in keyed_by]
+        rows = np.flatnonzero(np.isin(graph.type_index, kinds)).tolist()
+        keys = [target_of(graph, row, keyed_by[graph.type_name(row)]) for row in rows]
+        found = np.flatnonzero(
+            np.isin(graph.ref_target, [key for key in keys if key is not None])
+        )
+        sources = graph.sources(found)
+        is_other = ~np.isin(graph.type_index[sources], kinds)
+        fields: dict[int, str] = {}
+        for row, source in zip(
+            found[is_other].tolist(), sources[is_other].tolist(), strict=True
+        ):
+            field = graph.field_name(row)
+            if field is not None and not field.startswith(("[", "<")):
+                words = f"{graph.captions.of(graph.type_name(source))}.{field}"
+                fields.setdefault(int(graph.ref_target[row]), words)
+        return fields
 
     def _static_of(self, index: int) -> str | None:
         graph = self._graph
