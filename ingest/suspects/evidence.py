@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.heap.graph import RefKind, RootKind
-from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects.ended import said_of
 from ingest.suspects.joints import some_of
 from ingest.suspects.ownership import unloads_types
 from ingest.what_if.places import target_of
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 DOUBTED = 0.5
 """Factor of the score of a suspect if something speaks against it."""
 
-_ENDED = ("cleared", "closed", "destroyed", "disposed", "finished")
 _KEPT = "finished"
 """A word that records of a history also have, which are held on purpose."""
 _SAMPLE = 1000
@@ -129,7 +128,7 @@ def evidence(
     holder: Holder,
     members: NDArray[np.int32],
     pattern: str,
-    slots: str,
+    known: Sequence[str],
     wait: Wait,
     cancelled: str,
 ) -> Evidence:
@@ -141,12 +140,12 @@ def evidence(
         holder: What holds the objects.
         members: int32. The objects.
         pattern: How they are held.
-        slots: What `unused_slots` says of them.
+        known: What `unused_slots` and `ended.held_with` say of them.
         wait: What `wait_of` says of the holder.
         cancelled: What `cancelled_tasks` says of the objects.
     """
-    word, ended = _ended(graph, members)
-    signs = [*filter(None, (ended, slots, _unused(graph, members)))]
+    word, ended = said_of(graph, members)
+    signs = [*filter(None, (ended, *known, _unused(graph, members)))]
     doubts = []
     if _most(metrics, members, RefKind.SOFT):
         doubts.append(
@@ -230,29 +229,6 @@ def _finalizer_frames(graph: HeapGraph) -> Sequence[str]:
             if frames:
                 return frames
     return ()
-
-
-def _ended(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:
-    """The word by which most of the objects say that their work is done; a sentence."""
-    if graph.values is None or not len(graph.values.object_index):
-        return "", ""
-    sample, values = some_of(members, _SAMPLE), graph.values
-    at = np.searchsorted(values.object_index, sample)
-    at = np.minimum(at, len(values.object_index) - 1)
-    is_name = values.object_index[at] == sample
-    is_name &= values.kind[at] == ValueKind.NAME
-    names = values.pick(sample[is_name])
-    found = {word: names.count(word) for word in _ENDED if word in names}
-    if not found:
-        return "", ""
-    word = max(found, key=lambda one: found[one])
-    count = found[word]
-    if 2 * count < len(sample):
-        return "", ""
-    if len(sample) == 1:
-        return word, f"It is {word}, as the dump shows, and still held."
-    which = "All" if count == len(sample) else f"{count / len(sample):.0%}"
-    return word, f"{which} of them are {word}, as the dump shows, and still held."
 
 
 def unused_slots(graph: HeapGraph, members: NDArray[np.int32]) -> str:

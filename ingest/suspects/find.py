@@ -26,6 +26,7 @@ from ingest.suspects.companions import Companions
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.edges import has_bit
+from ingest.suspects.ended import held_with
 from ingest.suspects.evidence import (
     Evidence,
     cancelled_tasks,
@@ -539,8 +540,10 @@ class _Search:
             # What frees one of them frees the others, too.
             is_like = cut.lost & (graph.type_index == pile.type_index)
             members = np.flatnonzero(is_like).astype(np.int32)
+        ended = held_with(graph, self._search.ended, cut.lost, pile.type_index)
+        known = slots, ended
         found = evidence(
-            graph, metrics, holder, members, words.pattern, slots, wait, cancelled
+            graph, metrics, holder, members, words.pattern, known, wait, cancelled
         )
         release_pages(graph.shallow_bytes)
         return _Told(held, words, found, cut.bits)

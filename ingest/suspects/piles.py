@@ -20,9 +20,9 @@ from ingest.analysis.trees import marked, outermost
 from ingest.analysis.types import count_by, largest_first, rows_of, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
-from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.classes import classes_of
+from ingest.suspects.ended import components
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import some_of
@@ -154,6 +154,7 @@ class PileSearch:
         base: Reachable bytes without metadata, at least 1.
         least: Bytes of the smallest pile.
         paths: Paths from roots.
+        ended: int32. Components that the system has ended.
     """
 
     def __init__(
@@ -178,6 +179,7 @@ class PileSearch:
         self._large = rows_where(metrics.retained_bytes >= self.least)
         release_pages(graph.shallow_bytes)
         self._searches = 0
+        self.ended = components(graph, self.classes)
 
     def held(self, pile: Pile, most: int = SAMPLE) -> Held | None:
         """The pile without what others hold, and its cut; ``None`` if it has none.
@@ -320,14 +322,7 @@ class PileSearch:
 
     def _ended(self) -> Iterator[Pile]:
         """Components that the system has ended, and that are held all the same."""
-        words, values = named(self.graph.runtime).ended_words, self.graph.values
-        if not words or values is None:
-            return
-        rows = values.object_index[values.kind == ValueKind.NAME]
-        is_ended = np.isin(np.array(values.pick(rows), object), words)
-        rows = rows[is_ended].astype(np.int32)
-        rows = rows[self.classes[self.graph.type_index[rows]] == TypeClass.PROGRAM]
-        rows = rows[self.metrics.root_distance[rows] >= 0]
+        rows = self.ended[self.metrics.root_distance[self.ended] >= 0]
         rows = outermost(self.metrics.dominator, rows)
         least = int(_LEAST_ENDED * self.base)
         for pile in self._one_by_one(rows, least, is_any=True):

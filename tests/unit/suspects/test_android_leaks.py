@@ -70,6 +70,28 @@ def test_destroyed_activities_are_named_not_their_listeners(tmp_path: Path) -> N
     assert found.cut == "static field Main.LISTENERS -> ArrayList"
 
 
+def test_destroyed_activities_are_told_whose_fragments_have_their_views(
+    tmp_path: Path,
+) -> None:
+    """The activities retain little themselves."""
+    app = App()
+    app.cls("app/Home", "views", above=_ACTIVITY)
+    app.cls("app/Banners", "views", "activity")
+    app.cls("android/os/Message", "callback", "next")
+    following = 0
+    for _ in range(6):
+        views, at = app.data(6000), app._next()
+        app.dump.obj(at, "app/Home", views=views, mDestroyed=True)
+        banners = app.make("app/Banners", views=views, activity=at)
+        following = app.make("android/os/Message", callback=banners, next=following)
+    app.main(QUEUE=following)
+    (found,) = app.found(tmp_path).suspects
+
+    assert found.sentence.startswith("6 Banners (")
+    assert found.signs == ("6 Home among what they hold are destroyed, as the dump "
+        "shows, and still held.",)  # fmt: skip
+
+
 def test_a_small_activity_that_is_destroyed_is_a_suspect(tmp_path: Path) -> None:
     app = App()
     app.cls("app/Model", "data")
