@@ -31,7 +31,8 @@ JVM = Runtime(
         "java.util.zip.ZipFile$Source": "jdk.internal.loader.URLClassPath$JarLoader",
     },
     constants="<resolved_references>",
-    captured=r"(?:this|val)\$",
+    # Of Java, and of Kotlin, of whose coroutines also what they have at hand.
+    captured=r"(?:this|val|arg)\$|[A-Z]?\$\w",
     read_once={"sun.security.ssl.X509TrustManagerImpl": ("trustedCerts", 1000)},
     fixed=("java.util.ImmutableCollections$*", "com.google.common.collect.Immutable*",
         "com.google.common.collect.Regular*",

@@ -403,7 +403,8 @@ class Covers:
             found.sort(
                 key=lambda edge: (
                     self._rank(edge), not self._is_below_program(edge),
-                    edge.source in self.native, len(edge.below),
+                    edge.source in self.native, self._is_captured(edge),
+                    len(edge.below),
                 )
             )  # fmt: skip
             if len(self._words_of(found)) > MAX_PLACES:

@@ -1,10 +1,10 @@
-"""First sentences for values of thread-locals."""
+"""Which place a first sentence names, where several could be."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.unit.suspects.test_java_leaks import Threads
+from tests.unit.suspects.test_java_leaks import Program, Threads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,3 +40,34 @@ def test_the_field_of_an_object_names_its_thread_local(tmp_path: Path) -> None:
         " by ThreadLocal Searcher.scratch, from threads exec-#."
     )
     assert found.cut == "ThreadLocal Searcher.scratch -> Scratch"
+
+
+def test_a_static_field_is_named_before_what_a_compiler_has_made(
+    tmp_path: Path,
+) -> None:
+    """A coroutine has its worker in two fields, and is nearer to it."""
+    shop = Program()
+    shop.cls("app/Worker", "data")
+    shop.cls("app/Worker$run$1", "this$0", "L$0")
+    shop.cls("java/util/ArrayList", "elementData")
+    workers = [shop.make("app/Worker", data=shop.data(500)) for _ in range(60)]
+    jobs = [
+        shop.make("app/Worker$run$1", **{"this$0": at, "L$0": at}) for at in workers
+    ]
+    shop.cls("kotlinx/coroutines/ChildHandleNode", "child", "next")
+    following = 0
+    for job in jobs:
+        following = shop.make(
+            "kotlinx/coroutines/ChildHandleNode", child=job, next=following
+        )
+    array = shop.array("[Ljava/lang/Object;", workers)
+    shop.main(
+        SCOPE=following, WORKERS=shop.make("java/util/ArrayList", elementData=array)
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("60 Worker (")
+    assert found.sentence.endswith(
+        " are held in a list by static field Main.WORKERS, and by Worker$run$1.this$0,"
+        " and by Worker$run$1.L$0; to clear only one of these frees nothing."
+    )
