@@ -28,7 +28,8 @@ def components(graph: HeapGraph, classes: NDArray[np.uint8]) -> Ints:
     rows = values.object_index[values.kind == ValueKind.NAME]
     is_ended = np.isin(np.array(values.pick(rows), object), words)
     rows = rows[is_ended].astype(np.int32)
-    return rows[classes[graph.type_index[rows]] == TypeClass.PROGRAM]
+    is_own = classes[graph.type_index[rows]] == TypeClass.PROGRAM
+    return np.asarray(rows[is_own])
 
 
 def said_of(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:

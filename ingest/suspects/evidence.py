@@ -17,11 +17,12 @@ import numpy as np
 
 from ingest.heap.graph import RefKind, RootKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects import bounds
 from ingest.suspects.ended import said_of
 from ingest.suspects.joints import some_of
 from ingest.suspects.ownership import unloads_types
 from ingest.what_if.places import target_of
-from ingest.words.text import human_bytes, whole_number
+from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,14 +50,13 @@ _OF_ENTRY = 8
 _SPARSE, _WORD = 16, 8
 """An array with fewer references than this part of its slots is nearly empty."""
 
+_SOME_OBJECTS = re.compile(r"\bList(?:`1)?[<\[](?:System\.)?Object[>\]]$|Object\[\]$")
+
 _THREADS = 100
 """Objects whose threads, or calls, are looked at."""
 
 _COPIES = 5
 """So often is no type loaded for parts of a program that are there side by side."""
-
-_LIMIT = re.compile(r"(max\w+) (\d+)")
-"""The value of a cache that has a bound."""
 
 _PERIOD = re.compile(r"\[(\d{1,9})\]")
 """The key of a list of timers."""
@@ -66,16 +66,6 @@ _SOON_MS = 10_000
 
 _FEW_DELAYS = 100
 """So do no more than so many of which the dump does not tell how long they wait."""
-
-_MOST_DIGITS = 18
-"""No bound has more."""
-
-_BOUND = re.compile(
-    r"_*(?:max(?:imum)?(?:_?(?:size|len|length|entries|items|keys|elements|objects))?"
-    r"|limit|capacity|bound)$",
-    re.IGNORECASE,
-)
-"""A field in which a collection of one's own has its bound."""
 
 _KEYS = ("key", "_key", "referent")
 """Fields in which entries of maps have their keys."""
@@ -190,9 +180,11 @@ def evidence(
         signs.append(cancelled)
     elif pattern in _PATTERNS and not wait.timer:
         signs.append(_PATTERNS[pattern])
-    bounded = _bounded(graph, holder) or _fixed(graph, holder)
+    over, bounded = bounds.of_cache(graph, metrics, holder, members)
+    signs += filter(None, [over])
+    bounded = bounded or bounds.fixed(graph, holder)
     further = (
-        bounded or _full(graph, holder, len(members)),
+        bounded or bounds.full(graph, holder, len(members)),
         _few_keys(graph, metrics, members),
         _stacks(graph, metrics, members),
     )
@@ -355,6 +347,22 @@ def _pending_future(graph: HeapGraph, holder: Holder) -> str:
         is_it = field in map(graph.field_name, at.tolist())
         if is_it and kind in ("", graph.type_name(waits)):
             return graph.captions.of(name)
+    return _future_with_continuation(graph, path[path.index(holder.target) :])
+
+
+def _future_with_continuation(graph: HeapGraph, path: Sequence[int]) -> str:
+    """The type of a future on a path of which what waits for it is the next object.
+
+    If more than one waits, a list has them.
+    """
+    runtime, future = named(graph.runtime), ""
+    for name in map(graph.type_name, path) if runtime.futures else ():
+        if future and re.match(runtime.continuations, name):
+            return graph.captions.of(future)
+        if re.match(runtime.futures, name):
+            future = name
+        elif not re.search(_SOME_OBJECTS, name):
+            future = ""
     return ""
 
 
@@ -555,95 +563,6 @@ def _is_long_chain(graph: HeapGraph, index: int) -> bool:
             return False
         index = int(below[0])
     return True
-
-
-def _bounded(graph: HeapGraph, holder: Holder) -> str:
-    """A sentence if a cache with a bound leads to the objects."""
-    runtime = named(graph.runtime)
-    names = [graph.type_name(index) for index in holder.path[:-1]]
-    for name in filter(runtime.is_bounded, names):
-        return (
-            f"{graph.captions.of(name)} has the name of a cache with a bound: if it "
-            "has one, this may be its normal size."
-        )
-    for index, name in zip(holder.path[:-1], names, strict=True):
-        if limit := _limit(graph, index, runtime.limits.get(name)):
-            return (
-                f"{graph.captions.of(name)} drops entries beyond its {limit[0]} of "
-                f"{int(limit[1]):,}, so this may be its normal size."
-            )
-    extended = runtime.extended_map
-    above = ""
-    for name in names:
-        if extended and name.startswith(f"{extended}$"):
-            if not above or above == extended or above.startswith(f"{extended}$"):
-                return ""
-            base = extended.rpartition(".")[2]
-            return (
-                f"{graph.captions.of(above)} extends {base}, as caches with a bound "
-                "do, so this may be its normal size."
-            )
-        if not name.endswith("[]"):
-            above = name
-    return ""
-
-
-def _limit(
-    graph: HeapGraph, index: int, fields: Sequence[str] | None
-) -> tuple[str, str] | None:
-    """The name and number of a cache's bound; ``None`` if it has none.
-
-    Args:
-        graph: The heap.
-        index: The cache, whose value tells both; or else
-        fields: those that lead from it to the number, after the name.
-    """
-    if graph.values is None:
-        return None
-    for field in fields[1:] if fields else ():
-        target = target_of(graph, index, field)
-        if target is None:
-            return None
-        index = target
-    (value,) = graph.values.pick(np.array([index], np.int32))
-    if fields:
-        value = f"{fields[0]} {value}"
-    limit = _LIMIT.fullmatch(value or "")
-    return None if limit is None else (limit[1], limit[2])
-
-
-def _full(graph: HeapGraph, holder: Holder, count: int) -> str:
-    """A sentence if a field near a collection is a bound, which is its length now."""
-    if graph.values is None or graph.ref_field is None:
-        return ""
-    bounds = [row for row, name in enumerate(graph.field_names) if _BOUND.match(name)]
-    for index in (holder.index, *holder.between) if bounds else ():
-        begin, end = (
-            graph.ref_start[index : index + 2].tolist() if index >= 0 else (0, 0)
-        )
-        is_bound = np.isin(graph.ref_field[begin:end], bounds)
-        for row in (begin + np.flatnonzero(is_bound)).tolist():
-            field = graph.field_name(row)
-            (value,) = graph.values.pick(graph.ref_target[row : row + 1])
-            bound = whole_number(value or "", _MOST_DIGITS)
-            if bound is not None and abs(bound - count) <= 1:
-                name = graph.captions.of(graph.type_name(index))
-                return (
-                    f"{name}.{field} is {bound:,}, and so many are there: if it "
-                    "is a bound, this may be its normal size."
-                )
-    return ""
-
-
-def _fixed(graph: HeapGraph, holder: Holder) -> str:
-    """A sentence if the objects are right in a collection that cannot grow."""
-    is_fixed = named(graph.runtime).is_fixed
-    names = [graph.type_name(index) for index in holder.between]
-    inner = [name for name in names[1:] if not name.endswith("[]")]
-    if not names or not all(map(is_fixed, (names[0], *inner))):
-        return ""
-    name = graph.captions.of(names[0])
-    return f"{name} cannot grow, so this may be what the program needs."
 
 
 def _few_keys(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import product
 
 from ingest.readers.hprof.records import (
     BITMAP,
@@ -27,6 +28,13 @@ from ingest.readers.hprof.records import (
 
 _STATE_OF_MODEL = "androidx.lifecycle.viewmodel.internal.ViewModelImpl"
 """Has the flag of a view model since androidx.lifecycle 2.8."""
+
+_OF_CAFFEINE = tuple(
+    f"com.github.benmanes.caffeine.cache.{''.join(features)}"
+    for features in product("SW", "IS", ("", "L"), ("", "S"), "M", "SW")
+)
+"""Caches of Caffeine with a maximum: by strong or weak keys, strong or other values, a
+listener, statistics, and what the maximum is of."""
 
 VALUES = {
     "java.lang.String": (TEXT, ("value", "coder", "offset", "count")),
@@ -52,6 +60,7 @@ VALUES = {
         (UNMANAGED, ("mFragmentManager", "mCalled")),
     ),
     "com.google.common.cache.LocalCache": (LIMIT, ("maxWeight",)),
+    **dict.fromkeys(_OF_CAFFEINE, (SIGNED, ("maximum",))),
     **dict.fromkeys(
         (
             "android.util.LruCache", "android.support.v4.util.LruCache",
@@ -68,7 +77,7 @@ ENDING = {
 }  # fmt: skip
 """What instances of these classes are once their work is done, by the first field."""
 
-INHERITED = (THREAD, DESTROYED, ENDS_WITH, UNMANAGED, LIMIT_4)
+INHERITED = (SIGNED, THREAD, DESTROYED, ENDS_WITH, UNMANAGED, LIMIT_4)
 """What instances of subclasses tell, too."""
 
 STATE_FIELDS = {

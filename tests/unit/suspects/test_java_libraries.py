@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.dumps.hprof import THREAD_OBJECT
+from tests.dumps.hprof import LONG, OBJECT, THREAD_OBJECT
 from tests.unit.suspects.test_java_leaks import JAVA_FRAME, Program, Threads
 
 if TYPE_CHECKING:
@@ -158,3 +158,28 @@ def test_only_a_channel_of_coroutines_is_a_queue(
     (found,) = shop.found(tmp_path).suspects
 
     assert found.pattern == pattern
+
+
+@pytest.mark.parametrize(("maximum", "signs", "doubts"), [
+    (300, (), ("SSMS drops entries beyond its maximum of 300, so this may be its "
+        "normal size.",)),
+    (100, ("SSMS has far more entries than its maximum of 100.",), ()),
+])  # fmt: skip
+def test_a_cache_of_caffeine_is_held_to_its_maximum(
+    maximum: int, signs: tuple[str, ...], doubts: tuple[str, ...], tmp_path: Path
+) -> None:
+    """It drops no entry whose future is not complete."""
+    shop = Program()
+    place = "com/github/benmanes/caffeine/cache"
+    fields = {"maximum": LONG, "data": OBJECT}
+    shop.dump.cls(f"{place}/SSMS", 0x3000, "java/lang/Object", fields)
+    shop.cls(f"{place}/PSMS", "value")
+    shop.cls("app/Download", "data")
+    downloads = [shop.make("app/Download", data=shop.data(500)) for _ in range(300)]
+    entries = [shop.make(f"{place}/PSMS", value=one) for one in downloads]
+    data = shop.map_of(entries)
+    shop.main(FILES=shop.make(f"{place}/SSMS", maximum=maximum, data=data))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Download (")
+    assert (found.signs, found.doubts) == (signs, doubts)

@@ -1,0 +1,178 @@
+"""Whether objects are in a cache or collection that has a bound, and keeps to it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.runtimes import named
+from ingest.suspects.joints import some_of
+from ingest.what_if.places import target_of
+from ingest.words.text import whole_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ingest.analysis.metrics import HeapMetrics
+    from ingest.heap.graph import HeapGraph
+    from ingest.suspects.holders import Holder
+
+_LIMIT = re.compile(r"(max\w+) (\d+)")
+"""The value of a cache that has a bound."""
+
+_MOST_DIGITS = 18
+"""No bound has more."""
+
+_BOUND = re.compile(
+    r"_*(?:max(?:imum)?(?:_?(?:size|len|length|entries|items|keys|elements|objects))?"
+    r"|limit|capacity|bound)$",
+    re.IGNORECASE,
+)
+"""A field in which a collection of one's own has its bound."""
+
+_TOO_MUCH = 2
+"""A cache with more than so many times its bound does not keep to it."""
+
+_SAMPLE = 1000
+
+
+def of_cache(
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    holder: Holder,
+    members: NDArray[np.int32],
+) -> tuple[str, str]:
+    """What speaks for and against a leak, if a cache with a bound leads to objects.
+
+    Returns:
+        A sentence if it has far more than its bound, and one if it may be at it; one of
+        them is empty, or both.
+    """
+    runtime = named(graph.runtime)
+    for index in holder.path[:-1]:
+        name = graph.type_name(index)
+        if limit := _limit(graph, index, runtime.limits.get(name)):
+            what, bound = graph.captions.of(name), int(limit[1])
+            of_bound = f"its {limit[0]} of {bound:,}"
+            if _entry_count(graph, metrics, holder, index, members) > _TOO_MUCH * bound:
+                return f"{what} has far more entries than {of_bound}.", ""
+            return "", (
+                f"{what} drops entries beyond {of_bound}, so this may be its normal "
+                "size."
+            )
+    return "", _by_name(graph, holder)
+
+
+def _entry_count(
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    holder: Holder,
+    cache: int,
+    members: NDArray[np.int32],
+) -> int:
+    """In about how many entries of a cache objects are; 0 if that is not known."""
+    path = holder.path
+    arrays = [
+        at
+        for at, index in enumerate(path[:-1])
+        if at > path.index(cache) and graph.type_name(index).endswith("[]")
+    ]
+    if not arrays:
+        return 0
+    # An entry is a few steps above what is in it.
+    sample = some_of(members, _SAMPLE)
+    rows = sample
+    for _ in range(len(path) - arrays[0] - 2):
+        rows = metrics.path_parent[rows[rows >= 0]]
+    return len(np.unique(rows[rows >= 0])) * len(members) // len(sample)
+
+
+def _by_name(graph: HeapGraph, holder: Holder) -> str:
+    """A sentence if a type on the path is one of caches with a bound."""
+    runtime = named(graph.runtime)
+    names = [graph.type_name(index) for index in holder.path[:-1]]
+    for name in filter(runtime.is_bounded, names):
+        return (
+            f"{graph.captions.of(name)} has the name of a cache with a bound: if it "
+            "has one, this may be its normal size."
+        )
+    extended = runtime.extended_map
+    above = ""
+    for name in names:
+        if extended and name.startswith(f"{extended}$"):
+            if not above or above == extended or above.startswith(f"{extended}$"):
+                return ""
+            base = extended.rpartition(".")[2]
+            return (
+                f"{graph.captions.of(above)} extends {base}, as caches with a bound "
+                "do, so this may be its normal size."
+            )
+        if not name.endswith("[]"):
+            above = name
+    return ""
+
+
+def _limit(
+    graph: HeapGraph, index: int, fields: Sequence[str] | None
+) -> tuple[str, str] | None:
+    """The name and number of a cache's bound; ``None`` if it has none.
+
+    Args:
+        graph: The heap.
+        index: The cache, whose value tells both; or else
+        fields: those that lead from it to the number, after the name.
+    """
+    if graph.values is None:
+        return None
+    for field in fields[1:] if fields else ():
+        target = target_of(graph, index, field)
+        if target is None:
+            return None
+        index = target
+    (value,) = graph.values.pick(np.array([index], np.int32))
+    if fields:
+        value = f"{fields[0]} {value}"
+    elif named(graph.runtime).is_bounded(graph.type_name(index)):
+        value = f"maximum {value}"
+    limit = _LIMIT.fullmatch(value or "")
+    if limit is None or whole_number(limit[2], _MOST_DIGITS) is None:
+        return None
+    return limit[1], limit[2]
+
+
+def full(graph: HeapGraph, holder: Holder, count: int) -> str:
+    """A sentence if a field near a collection is a bound, which is its length now."""
+    if graph.values is None or graph.ref_field is None:
+        return ""
+    bounds = [row for row, name in enumerate(graph.field_names) if _BOUND.match(name)]
+    for index in (holder.index, *holder.between) if bounds else ():
+        begin, end = (
+            graph.ref_start[index : index + 2].tolist() if index >= 0 else (0, 0)
+        )
+        is_bound = np.isin(graph.ref_field[begin:end], bounds)
+        for row in (begin + np.flatnonzero(is_bound)).tolist():
+            field = graph.field_name(row)
+            (value,) = graph.values.pick(graph.ref_target[row : row + 1])
+            bound = whole_number(value or "", _MOST_DIGITS)
+            if bound is not None and abs(bound - count) <= 1:
+                name = graph.captions.of(graph.type_name(index))
+                return (
+                    f"{name}.{field} is {bound:,}, and so many are there: if it "
+                    "is a bound, this may be its normal size."
+                )
+    return ""
+
+
+def fixed(graph: HeapGraph, holder: Holder) -> str:
+    """A sentence if the objects are right in a collection that cannot grow."""
+    is_fixed = named(graph.runtime).is_fixed
+    names = [graph.type_name(index) for index in holder.between]
+    inner = [name for name in names[1:] if not name.endswith("[]")]
+    if not names or not all(map(is_fixed, (names[0], *inner))):
+        return ""
+    name = graph.captions.of(names[0])
+    return f"{name} cannot grow, so this may be what the program needs."
