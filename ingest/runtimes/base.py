@@ -166,6 +166,9 @@ class Runtime:
         waiting: How futures refer to what waits for them, until they are done: by type,
             the field (``None`` for a reference without one) and the type of what it
             leads to (empty for any).
+        futures: Regular expression of types of futures that have what waits for them
+            in a field without a name, or in a list; empty if there are none.
+        continuations: The same of what waits for them.
         timers_by_ms: Full name of lists of timers, each of which is kept by their
             period in ms; empty if there are none.
         stack_of: Full name of threads whose size includes their stack; empty if no
@@ -312,6 +315,8 @@ class Runtime:
     weak_collections: tuple[str, ...] = ()
     worker: str = ""
     waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    futures: str = ""
+    continuations: str = ""
     timers_by_ms: str = ""
     stack_of: str = ""
     delays: str = ""

@@ -124,6 +124,10 @@ DOTNET = Runtime(
         "System.Reflection.Runtime*Info"),
     statics_table="System.Object[]",
     delays=r"(?:^|\+)DelayPromise",
+    futures=r"System\.Threading\.Tasks\.Task(?:`1)?(?:[\[<]|$)",
+    # Nested types, for which a trace does not name the outer one.
+    continuations=r"(?:.*[.+])?(?:\w*TaskContinuation|CompleteOn\w*InvokePromise"
+        r"|\w*WhenA\w+Promise|UnwrapPromise|AsyncStateMachineBox)",
     patterns={
         "event handlers": r"^System\.Action|^System\.Func",
         "queue": r"BlockingCollection|ConcurrentBag|Threading\.Channels\.",

@@ -444,3 +444,24 @@ def test_a_few_calls_that_wait_for_timers_may_be_under_way(
 
     assert bool(found.doubts) == is_doubt
     assert bool(found.signs) != is_doubt
+
+
+def test_a_task_that_is_not_done_keeps_its_continuations(tmp_path: Path) -> None:
+    shop, tasks = Program(), "System.Threading.Tasks"
+    waiting = [
+        shop.make(f"{tasks}.StandardTaskContinuation", 40, batch)
+        for batch in shop.things("App.Batch", 300)
+    ]
+    task = shop.make(
+        f"{tasks}.Task<System.Boolean>", 72, shop.list_of("System.Object", waiting)
+    )
+    source = shop.make(f"{tasks}.TaskCompletionSource<System.Boolean>", 24, task)
+    shop.root(
+        "[static var App.Program.ingester]", shop.make("App.Ingester", 32, source)
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Batch (")
+    assert found.signs == ("The Task<Boolean> is not done, and until then keeps what "
+        "waits for it.",)  # fmt: skip
+    assert found.advice.startswith("To free them, finish the Task<Boolean>, or remove")
