@@ -38,8 +38,9 @@ _TABLES = (
     RootKind.INTERNED_STRING, RootKind.OTHER,
 )  # fmt: skip
 
-# Asked for each step of each path: CPython 3.11 looks members up in a dictionary.
-_PROGRAM, _LIBRARY, _ROOTS = TypeClass.PROGRAM, TypeClass.LIBRARY, TypeClass.ROOTS
+# Compared at each step of each path, and numpy takes long to compare with a member.
+_PROGRAM, _LIBRARY = int(TypeClass.PROGRAM), int(TypeClass.LIBRARY)
+_ROOTS = int(TypeClass.ROOTS)
 
 _STATICS = (RootKind.STATIC, RootKind.THREAD_STATIC)
 

@@ -22,7 +22,7 @@ from ingest.analysis.distances import (
 )
 from ingest.analysis.shortest import reached
 from ingest.analysis.types import count_by, sum_by
-from ingest.arrays.compiled import kernel
+from ingest.arrays.compiled import AHEAD, fetch, kernel
 from ingest.system.memory import in_ranges
 
 if TYPE_CHECKING:
@@ -69,6 +69,13 @@ def _follow(
     """
     head, tail = 0, count
     while head < tail:
+        # Each look-up needs the one before, so they are prefetched in turn.
+        fetch(start, queue[min(head + 3 * AHEAD, tail - 1)])
+        fetch(targets, start[queue[min(head + 2 * AHEAD, tail - 1)]])
+        later = queue[min(head + AHEAD, tail - 1)]
+        begin = start[later]
+        for ref in range(begin, min(start[later + 1], begin + AHEAD)):
+            fetch(parent, targets[ref])
         source = queue[head]
         head += 1
         for ref in range(start[source], start[source + 1]):
@@ -147,7 +154,7 @@ class WhatIf:
         self._root_holds = holding_roots(graph, reach.strength)
         self._distance = reach.distance
 
-    @property
+    @cached_property
     def alive(self) -> Bools:
         """Bool (N + M,). What is reachable before any cut."""
         return self._distance > 0
