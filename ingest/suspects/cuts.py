@@ -72,6 +72,7 @@ class Cuts(Covers):
         self._what_if = WhatIf(graph, reach, self._referrers.held)
         self._freed: dict[str, tuple[NDArray[np.uint8], int]] = {}
         self._loose: dict[str, NDArray[np.uint8]] = {}
+        self._left: set[tuple[str, Edge]] = set()
         self._places_above: dict[tuple[int, int], dict[int, Edge | None]] = {}
 
     # -- what cuts free
@@ -94,20 +95,31 @@ class Cuts(Covers):
         return AND.join(dict.fromkeys(parts))
 
     def _tried(
-        self, text: str, edges: Sequence[Edge], members: NDArray[np.int32]
+        self,
+        text: str,
+        edges: Sequence[Edge],
+        members: NDArray[np.int32],
+        others: Sequence[Edge] = (),
     ) -> Verified | None:
         """What the cut of a text frees.
 
-        ``None`` where it cannot be read, or leaves most of some objects their path.
+        ``None`` where it cannot be read, leaves most of some objects their path, or
+        leaves one of ``others``, which hold all of them, too.
         """
         if text not in self._freed:  # groups of different types have the same places
             known = self._loose.get(text)
             if known is not None and not self._has_most(known, members):
                 return None
+            if any((text, other) in self._left for other in others):
+                return None
             try:
                 cut = self._parser.cut(text)
             except NotFound:
                 return None
+            for other in others:
+                if self._referrers.is_left(cut, other):
+                    self._left.add((text, other))
+                    return None
             loose = self._what_if.loose(cut)
             self._loose[text] = np.packbits(loose)
             if not self._has_most(self._loose[text], members):
@@ -335,7 +347,8 @@ class Cuts(Covers):
         if len(places) > 1:
             for some in places.values():
                 if not self.is_weak(some[0]):
-                    yield self._tried(self._text(some), some, members)
+                    others = [edge for edge in cover if edge not in some]
+                    yield self._tried(self._text(some), some, members, others)
         yield self._tried(self._text(cover), cover, members)
 
     def _candidates(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import holding_references, holding_roots
+from ingest.analysis.distances import ROOT, holding_references, holding_roots
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import starts_type
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.arrays.compiled import Bools, Ints, Numbers, Starts
     from ingest.heap.graph import HeapGraph
+    from ingest.what_if.freed import Cut
 
 
 MANY = 4096
@@ -128,6 +130,24 @@ class Referrers:
         """The rows of the roots that hold an object."""
         rows, objects = self._roots
         return rows[slice(*np.searchsorted(objects, (target, target + 1)))]
+
+    def is_left(self, cut: Cut, edge: Edge) -> bool:
+        """Whether a place holds what it does after a cut, by the paths known before."""
+        path, at = list(edge.below), edge.source
+        while at >= 0:
+            path.insert(0, at)
+            at = int(self._metrics.path_parent[at])
+        roots = [edge.row] if edge.source == ROOT else self.roots_of(path[0])
+        has_root = bool((~cut.roots[roots]).any()) and not cut.objects[path].any()
+        return has_root and all(self._refers(cut, *pair) for pair in pairwise(path))
+
+    def _refers(self, cut: Cut, source: int, target: int) -> bool:
+        """Whether a reference between two objects holds and is left by a cut."""
+        rows = slice(*self._graph.ref_start[source : source + 2])
+        is_left = (self._graph.ref_target[rows] == target) & ~cut.references[rows]
+        if len(self.held.skipped):
+            is_left &= ~self.held.skipped[rows]
+        return bool(is_left.any())
 
     @cached_property
     def _blocks(self) -> tuple[Numbers, Numbers]:
