@@ -150,9 +150,11 @@ def statics_of_program(graph: HeapGraph, own: Sequence[str] = ()) -> Bools:
     of_types = runtime.type_classes(graph.type_names, own) == TypeClass.PROGRAM
     is_own = np.append(of_types, True)[graph.root_type]
     if graph.root_field is not None:
-        of_fields = runtime.type_classes(graph.field_names, own) == TypeClass.PROGRAM
-        has_name = (graph.root_type < 0) & (graph.root_field >= 0)
-        is_own[has_name] = of_fields[graph.root_field[has_name]]
+        has_name = is_static & (graph.root_type < 0) & (graph.root_field >= 0)
+        fields, row = np.unique(graph.root_field[has_name], return_inverse=True)
+        names = [graph.field_names[field] for field in fields.tolist()]
+        of_fields = runtime.type_classes(names, own) == TypeClass.PROGRAM
+        is_own[has_name] = of_fields[row]
     return np.asarray(is_static & is_own)
 
 
