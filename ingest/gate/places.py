@@ -64,7 +64,7 @@ def with_examples(
         return list(findings), []
     graph, metrics = tables.graph, tables.metrics
     classes = named(graph.runtime).type_classes(graph.type_names, tables.own)
-    paths = Paths(graph, tables.owned, classes)
+    paths = Paths(graph, tables.owned, classes, tables.own)
     of_program: dict[str, list[int]] = {}
     for kind in np.flatnonzero(classes == TypeClass.PROGRAM).tolist():
         name = normalised_type(graph.type_names[kind])

@@ -65,6 +65,7 @@ class Covers:
         metrics: Its metrics.
         classes: uint8 (T,). The `TypeClass` of each type.
         places: The words for what holds objects.
+        own: Globs of types that are the program's own, or with ``!`` not.
 
     Attributes:
         native: The objects that roots of the runtime itself refer to.
@@ -77,6 +78,7 @@ class Covers:
         metrics: HeapMetrics,
         classes: NDArray[np.uint8],
         places: ReferencePlaces,
+        own: Sequence[str] = (),
     ) -> None:
         self._graph, self._metrics, self._classes = graph, metrics, classes
         self._places = places
@@ -96,7 +98,7 @@ class Covers:
         self._named_by: dict[tuple[int, str | None, int, int], bool] = {}
         self._roots: dict[int, int] = {}
         self._table_objects = places.table_objects
-        self._of_program = statics_of_program(graph)
+        self._of_program = statics_of_program(graph, own)
         variables = graph.root_object[self._of_program]
         self._variables = frozenset(variables.tolist())
 

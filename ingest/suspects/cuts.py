@@ -65,8 +65,9 @@ class Cuts(Covers):
         metrics: HeapMetrics,
         classes: NDArray[np.uint8],
         places: ReferencePlaces,
+        own: Sequence[str] = (),
     ) -> None:
-        super().__init__(graph, metrics, classes, places)
+        super().__init__(graph, metrics, classes, places, own)
         self._parser = CutParser(graph, places=places)
         reach = Reach(metrics.root_distance, metrics.path_parent, metrics.strength)
         self._what_if = WhatIf(graph, reach, self._referrers.held)

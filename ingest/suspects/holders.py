@@ -154,13 +154,17 @@ class Paths:
     """Shortest paths of one heap, and the program's types on them."""
 
     def __init__(
-        self, graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
+        self,
+        graph: HeapGraph,
+        metrics: HeapMetrics,
+        classes: NDArray[np.uint8],
+        own: Sequence[str] = (),
     ) -> None:
         self._graph, self._metrics = graph, metrics
         # One more for placeholders, whose type is -1.
         self._classes = np.append(classes, np.uint8(TypeClass.LIBRARY))
         self.places = ReferencePlaces(graph)
-        self.cuts = Cuts(graph, metrics, classes, self.places)
+        self.cuts = Cuts(graph, metrics, classes, self.places, own)
 
     def holder(self, kind: int, members: NDArray[np.int32]) -> Holder | None:
         """What holds most objects of one type; ``None`` if nothing does.

@@ -162,7 +162,7 @@ class PileSearch:
     ) -> None:
         self.graph, self.metrics = graph, metrics
         self.classes = classes_of(graph, metrics, own)
-        self.paths = Paths(graph, metrics, self.classes)
+        self.paths = Paths(graph, metrics, self.classes, own)
         release_pages(graph.shallow_bytes)  # sizes were summed up
         # Seldom is there no container of the runtime's values, which needs both. Of
         # the second only owners and entries are used.

@@ -421,6 +421,20 @@ def test_values_that_retain_one_another_count_once(tmp_path: Path) -> None:
     assert check_sizes(PileSearch(graph, analyse(graph), ())) >= 1
 
 
+def test_static_fields_of_what_the_user_calls_a_library_are_named_last(
+    tmp_path: Path,
+) -> None:
+    program = Program()
+    items = program.a_list(program.many(300, "App.Page", 400))
+    program.root(items, STATIC, within="Vendor.Registry")
+    program.root(items, STATIC, within="App.Site")
+    graph = program.graph(tmp_path)
+
+    (suspect,) = find_suspects(graph, analyse(graph), ["!Vendor.*"]).suspects
+
+    assert suspect.root_name == "Site"
+
+
 @pytest.mark.slow
 @given(small_graphs())
 @THOROUGH
