@@ -229,6 +229,24 @@ def _folder(pid: int) -> Iterator[tuple[UntrustedFolder, str]]:
         yield folder, f"/tmp/{path.name}"
 
 
+def _load_unlocked(*names: str) -> list[str]:
+    """Lines that load modules of the runtime without the lock of the import system.
+
+    In a copy it stays locked for ever if a thread of the program held it, as one that
+    looks for a module in vain at each request mostly does.
+    """
+    return [
+        "import sys, _frozen_importlib, _frozen_importlib_external",
+        "if '_collections_abc' in sys.modules:",  # which `array` imports by this name
+        " sys.modules.setdefault('collections.abc', sys.modules['_collections_abc'])",
+        f"for name in {names!r}:",
+        " if name not in sys.modules:",
+        "  spec = _frozen_importlib.BuiltinImporter.find_spec(name)",
+        "  spec = spec or _frozen_importlib_external.PathFinder.find_spec(name)",
+        "  spec and _frozen_importlib._load_unlocked(spec)",
+    ]
+
+
 def _bootstrap(asked: dict[str, object], until: float) -> bytes:
     """The Python text that the copy or the thread runs.
 
@@ -238,7 +256,9 @@ def _bootstrap(asked: dict[str, object], until: float) -> bytes:
     """
     is_copy = asked["mode"] == "fork"
     script, failed = (f"{asked['folder']}/{name}" for name in ("dump.py", "failed"))
+    loaded = _load_unlocked("_signal", "gc", "posix", "time") if is_copy else []
     lines = [
+        *loaded,
         "import _signal, gc, posix, time",
         "is_on = gc.isenabled()",
         "gc.disable()",
@@ -272,6 +292,11 @@ def _bootstrap(asked: dict[str, object], until: float) -> bytes:
         "  space['_ASKED']['collects'] = is_on",
         "  space['_BEFORE'] = before",
         "  del before",
+        *(
+            f"  {line}"
+            for line in _load_unlocked("array", "itertools", "zlib")
+            if is_copy
+        ),
         "  exec(compile(text, '<heaproots>', 'exec'), space)",
         "except BaseException as error:",
         " try:",

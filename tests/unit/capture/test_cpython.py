@@ -86,6 +86,13 @@ def bare():
     sys.modules["array"] = None
     sleeping()
 
+def importing():  # a thread that looks for a module has the lock of all imports
+    import _imp
+    for name in ("array", "gc", "_signal"):
+        del sys.modules[name]
+    _imp.acquire_lock()
+    sleeping()
+
 def waiting():
     done = threading.Event()
     done.wait()
@@ -252,6 +259,14 @@ def test_a_program_without_collector_is_told_as_such(tmp_path: Path) -> None:
         assert_right(program)
 
     assert any("collector off" in note for note in dump_of(taken.path).notes)
+
+
+def test_a_program_that_imports_is_captured(tmp_path: Path) -> None:
+    with running("importing", tmp_path) as program:
+        taken = capture(str(program.pid), tmp_path / "a.hrpy", mode="fork")
+        assert_right(program)
+
+    assert len(Truth(dump_of(taken.path)).of_type("__main__.Session")) == 2000
 
 
 @pytest.mark.parametrize("mode", ["fork", "stop"])
