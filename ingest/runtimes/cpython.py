@@ -13,6 +13,7 @@ from ingest.runtimes.base import Runtime
 
 _CONTAINERS = (
     "dict", "list", "tuple", "set", "frozenset", "cell", "method", "module",
+    "builtin_function_or_method",
     "traceback", "mappingproxy", "dict_*", "*_iterator", "*iterator", "enumerate",
     "zip", "map", "filter", "reversed", "slice", "weakref*", "weakproxy",
     "weakcallableproxy", "super", "staticmethod", "classmethod", "property",
@@ -28,7 +29,7 @@ _CONTAINERS = (
 
 _METADATA = (
     "code", "getset_descriptor", "member_descriptor", "wrapper_descriptor",
-    "method_descriptor", "classmethod_descriptor", "builtin_function_or_method",
+    "method_descriptor", "classmethod_descriptor",
     "builtin_method", "moduledef", "_frozen_importlib*", "importlib.*", "typing.*",
     "annotationlib.*", "EncodingMap", "PyCapsule", "_abc._abc_data", "_abc_data",
 )  # fmt: skip

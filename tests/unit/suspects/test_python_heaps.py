@@ -279,3 +279,23 @@ def test_a_number_of_bytes_objects_does_not_read_as_a_size(tmp_path: Path) -> No
 
     assert found.sentence.startswith(f"{_MANY} bytes objects (")
     assert found.contents[0].startswith(f"{_MANY} bytes objects, ")
+
+
+def test_what_a_bound_method_of_c_has_is_no_metadata(tmp_path: Path) -> None:
+    """A task that waits is held by such a method alone, as a callback."""
+    heap = HrpyHeap().variable("CALLBACKS", _OWNER)
+    keys_and_pages = pages(heap)
+    wakeups = [0x2000 + 64 * number for number in range(_MANY)]
+    heap.chunk("list", [_OWNER], rest=[wakeups], lengths=[_MANY], flags=Flag.OWNER)
+    heap.chunk(
+        "builtin_function_or_method", wakeups,
+        named={"__self__": keys_and_pages[1::2]},
+    )  # fmt: skip
+    path = tmp_path / "x.hrpy"
+    path.write_bytes(heap.bytes())
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(), silent)
+    found = find_suspects(graph, analyse(graph))
+
+    assert found.metadata_bytes < 600
+    assert "400 Page" in found.suspects[0].sentence
