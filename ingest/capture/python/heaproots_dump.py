@@ -1576,7 +1576,7 @@ class _Writer:
         if not kind.flags & _HEAP_TYPE or _PY < (3, 9):
             self.found([kind.type])
         if kind.is_greenlet:
-            bucket = [o for o in bucket if id(o) not in self._greenlets]
+            bucket[:] = [o for o in bucket if id(o) not in self._greenlets]
             self._greenlets.update(map(id, bucket))
         for at in range(0, len(bucket), _CHUNK):
             kind.write(kind, bucket[at : at + _CHUNK])

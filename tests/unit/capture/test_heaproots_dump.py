@@ -811,3 +811,26 @@ def test_nothing_remains_on_a_full_disk(
     assert told.splitlines()[0] in ("OSError", "DumpRefused")
     assert "No space left on device" in told
     assert not list(small_disk.iterdir())
+
+
+def test_c_holds_no_greenlet(tmp_path: Path) -> None:
+    """The collector does not tell of them, so they are found in lists."""
+    pytest.importorskip("greenlet")
+    lines = """
+import greenlet, sys
+sys.path.insert(0, sys.argv[1])
+import heaproots_dump
+class Green(greenlet.greenlet): pass
+ENDED = [Green(int) for _ in range(200)]
+for one in ENDED:
+    one.switch()
+heaproots_dump.dump(sys.argv[2])
+"""
+    path = tmp_path / "x.hrpy"
+    run(sys.executable, "-c", lines, str(WRITER), path)
+    graph = dump_of(path)
+
+    rows = Truth(graph).of_type("__main__.Green")
+    assert len(rows) == 200
+    held_by_c = graph.root_object[graph.root_kind == RootKind.RUNTIME]
+    assert not np.isin(rows, held_by_c).any()
