@@ -33,10 +33,14 @@ _LEAST_OTHER = 1 / 3
 _COLLECTED, _MOST_INSIDE = 5, 0.5
 """Each object of a pile has so many inside, which have this share of all."""
 
+_BESIDE = 0.1
+"""Share of what is freed that as many objects beside the pile own, from which on they
+are told: the keys of a map."""
+
 _MANY_VALUES = 20
 """Of the runtime's values each object of a pile has so many, as texts in its queue."""
 
-_MOST_FIELDS = 3
+_MOST_FIELDS, _SAMPLE = 3, 64
 
 
 @kernel
@@ -119,6 +123,8 @@ class Companions:
             found = self._collected(held, *elements)
             if found is not None:
                 return found
+        if (beside := self._beside(pile, rows, held.cut.freed_bytes)) is not None:
+            return self._counted(*beside), ""
         if 2 * own >= held.cut.freed_bytes:
             return "", ""
         freed = kinds = graph.type_index[rows]
@@ -187,6 +193,36 @@ class Companions:
         is_much = 2 * int(sizes[kind]) >= freed_bytes
         is_many = len(rows) >= _MANY_VALUES * pile.object_count
         return (kind, rows) if is_much and is_many else None
+
+    def _beside(
+        self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int
+    ) -> tuple[int, int] | None:
+        """Another type of the program that has as many objects outside of the pile's.
+
+        As the keys of a map, which is told by its values; and how many there are.
+        """
+        graph, metrics = self._graph, self._metrics
+        types, kinds = len(graph.type_names), graph.type_index[rows]
+        of_type = kinds >= 0
+        many = count_by(kinds[of_type], types)
+        sizes = sum_by(kinds[of_type], metrics.retained_bytes[rows[of_type]], types)
+        is_key = (self._classes == TypeClass.PROGRAM) & ~self._paths.cuts.has_no_class
+        is_key &= np.abs(many - pile.object_count) <= pile.object_count // 10
+        is_key[pile.type_index] = False
+        kind = int(np.argmax(np.where(is_key, sizes, 0)))
+        if (
+            pile.object_count == 1
+            or not is_key[kind]
+            or sizes[kind] < _BESIDE * freed_bytes
+        ):
+            return None
+        above = rows[kinds == kind][:_SAMPLE]
+        for _ in range(MOST_LEVELS):
+            above = metrics.dominator[above]
+            above = above[above >= 0]
+            if (graph.type_index[above] == pile.type_index).any():
+                return None
+        return kind, int(many[kind])
 
     def _inside(
         self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int

@@ -299,3 +299,20 @@ def test_what_a_bound_method_of_c_has_is_no_metadata(tmp_path: Path) -> None:
 
     assert found.metadata_bytes < 600
     assert "400 Page" in found.suspects[0].sentence
+
+
+def test_keys_that_have_much_are_told_with_the_values(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("RECENT", _OWNER)
+    values = pages(heap)[1::2]
+    keys = [0x2000 + 64 * number for number in range(_MANY)]
+    heap.chunk("shop.Session", keys, size=200)
+    pairs = [one for pair in zip(keys, values, strict=True) for one in pair]
+    heap.chunk(
+        "shop.Recent", [_OWNER], rest=[pairs], lengths=[_MANY],
+        flags=Flag.OWNER | Flag.PAIRS,
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith("400 Page (")
+    assert " with 400 Session are held in a map by global " in found.sentence
