@@ -18,7 +18,7 @@ _CONTAINERS = (
     "zip", "map", "filter", "reversed", "slice", "weakref*", "weakproxy",
     "weakcallableproxy", "super", "staticmethod", "classmethod", "property",
     "method-wrapper", "collections.*", "_collections.*", "weakref.*", "_weakref*",
-    "functools.partial*", "functools._lru_list_elem", "itertools.*", "operator.*",
+    "functools.partial*", "functools._lru_*", "itertools.*", "operator.*",
     "types.SimpleNamespace", "types.MappingProxyType", "_thread._local*",
     "_threading_local.*", "threading.*", "_thread.*", "queue.*", "_queue.*",
     "contextvars.*", "_contextvars.*", "Context", "ContextVar", "Token", "hamt*",
