@@ -423,16 +423,22 @@ def _repeated(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.
     return np.asarray(at[is_value[edges.to[at]]])
 
 
+_TABLES = ("(object properties)", "system / PropertyArray")
+
+
 def _in_tables(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> NDArray[np.int64]:
     """int64: the edges of tables of properties that objects also have as such.
 
-    V8 records what an object has in a table twice, as that of ``process``.
+    V8 records what an object has in a table twice, as that of ``process``, or what a
+    library has put into a document.
     """
-    field, name = map(snapshot.strings.find, ("properties", "(object properties)"))
-    if field < 0 or name < 0:
+    field, *tables = map(snapshot.strings.find, ("properties", *_TABLES))
+    if field < 0:
         return np.empty(0, np.int64)
     at = np.flatnonzero((edges.type == types.internal) & (edges.name == field))
-    at = at[snapshot.name[edges.to[at]] == name]
+    at = at[
+        np.isin(snapshot.name[edges.to[at]], [name for name in tables if name >= 0])
+    ]
     owner = np.searchsorted(edges.start, at, "right") - 1
     is_repeated = np.zeros(len(edges.to), np.bool_)
     mark_repeated(

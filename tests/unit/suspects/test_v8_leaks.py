@@ -733,10 +733,11 @@ def test_the_function_is_told_whose_suspended_variable_has_the_objects(
     assert suspect.advice.endswith("that holds one of them is poll shop.js:10:5.")
 
 
-def test_a_table_of_properties_is_no_second_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["(object properties)", "system / PropertyArray"])
+def test_a_table_of_properties_is_no_second_place(kind: str, tmp_path: Path) -> None:
     heap = program()
     held = holding(heap, "Array", orders(heap))
-    table = heap.node("array", "(object properties)", 64, [("internal", "7", held)])
+    table = heap.node("array", kind, 64, [("hidden", 7, held)])
     shop = heap.node("object", "Shop", 40, [
         ("property", "orders", held), ("internal", "properties", table),
     ])  # fmt: skip
