@@ -217,9 +217,10 @@ class PileSearch:
         if self._is_kept_weakly(pile.type_index, holder):
             return None
         is_unclear = holder.words == UNNAMED_ROOT
-        is_unclear &= self.paths.cuts.has_no_class[pile.type_index]
+        is_like = pile.is_many and self.paths.is_to(cut.edges, pile.type_index)
+        is_unclear &= is_like or cuts.has_no_class[pile.type_index]
         if is_unclear and cut.freed_bytes > _NEARLY_ALL * self.metrics.reachable_bytes:
-            return None  # what libraries hang at the global object
+            return None  # what hangs at the global object, or others of its type
         is_own = self.classes[pile.type_index] == TypeClass.PROGRAM
         edge = cut.edges[0]
         is_direct = edge.below == (holder.member,)

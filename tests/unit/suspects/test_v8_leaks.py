@@ -769,3 +769,19 @@ def test_the_text_of_code_is_no_suspect_for_its_parts(
     assert {one.sentence.split(" (")[0] for one in found} == (
         {"400 Order", "One"} if has_it else {"400 Order"}
     )
+
+
+def test_the_global_object_is_no_suspect_with_those_of_contexts(tmp_path: Path) -> None:
+    """Each script in a context of its own has one, which a timer may keep."""
+    heap = program()
+    held = [heap.node("object", "Order", 200) for _ in range(_MANY)]
+    rules = heap.node("object", "Object", 16)
+    heap.edge(1, "property", "rules", rules)
+    for at, order in enumerate(held):
+        context = heap.node("object", "global", 400, [("property", "order", order)])
+        heap.edge(rules, "property", f"rule{at}", context)
+        heap.edge(1, "property", f"rule{at}", context)
+
+    found = suspects_of(heap, tmp_path)
+
+    assert "a root -> global" not in {one.cut for one in found}
