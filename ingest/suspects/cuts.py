@@ -21,7 +21,7 @@ from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import marked
 from ingest.arrays.array_files import release_pages
 from ingest.errors import NotFound
-from ingest.heap.graph import RootKind
+from ingest.heap.graph import EPHEMERON, RootKind
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MAX_PLACES, MAX_STEPS, MOST_LEVELS, WIDE, Covers
 from ingest.suspects.edges import Edge, Verified, has_bit
@@ -360,14 +360,17 @@ class Cuts(Covers):
         cover = self._best_cover(target, kind)
         own = int(self._graph.type_index[target])
         part = None if own < 0 or self._weak[own] else self._places.part(target)
-        if part is not None and target != member:
-            path, at = [member], member
-            while (at := int(self._metrics.path_parent[at])) not in (target, ROOT):
-                path.append(at)
+        path, at = [member], int(self._metrics.path_parent[member])
+        while at not in (target, ROOT):
+            path.append(at)
+            at = int(self._metrics.path_parent[at])
+        if at == target:
+            edge = Edge(target, self._reference(target, path[-1]), tuple(path[::-1]))
+            if self._graph.field_name(edge.row) == EPHEMERON:
+                # The key is needed; what a weak map has for it may not be.
+                yield self._tried(self._text([edge]), [edge], members)
             # Of functions that wrap one another, each holds the next one.
-            if at == target and part not in map(self._places.part, path):
-                row = self._reference(target, path[-1])
-                edge = Edge(target, row, tuple(path[::-1]))
+            if part is not None and part not in map(self._places.part, path):
                 yield self._tried(f"{self.holder(edge)} -> *", [edge], members)
         cover = cover or self._best_cover(member, kind)
         yield from self._of_cover(cover, members)

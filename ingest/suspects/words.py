@@ -354,6 +354,9 @@ class Words:
             how = f"finish the {self.future}, or remove the {references} {self.cut}"
         elif self.link and self.is_run and self.pattern == "linked list":
             how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
+        elif self.holder.reference == EPHEMERON:
+            name = self._short(self.holder.type_name or "")
+            how = f"remove {name} from the weak maps that have {what}: {self.cut}"
         elif self.pattern == "lock":
             how = f"have what has the lock {self._holder} release it"
         elif self.pattern in _COLLECTIONS and not self.cut.startswith("0x"):

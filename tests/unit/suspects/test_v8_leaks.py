@@ -486,6 +486,28 @@ def test_an_entry_of_a_weak_map_is_told_as_one(tmp_path: Path) -> None:
     assert found.cut == "Editor.(ephemeron) -> Array"
 
 
+def test_values_that_weak_maps_have_for_one_key_are_cut_there(tmp_path: Path) -> None:
+    """Each map is held by its own value; the key is needed."""
+    heap = program()
+    window = heap.node("object", "MainWindow", 40)
+    heap.edge(1, "property", "window", window)
+    for order in orders(heap):
+        weak_map = heap.node("object", "WeakMap", 40)
+        table = heap.node("array", "", 64)
+        heap.edge(weak_map, "internal", "table", table)
+        heap.edge(order, "property", "map", weak_map)
+        weak_entry(heap, ("MainWindow", window), ("Order", order), table)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert "400 Order" in found.sentence
+    assert "are held by MainWindow's entry in a weak map" in found.sentence
+    assert found.advice.startswith(
+        "To free them, remove MainWindow from the weak maps that have them: "
+        "MainWindow.(ephemeron) -> Order"
+    )
+
+
 def test_a_table_of_bun_is_not_told_again_as_a_suspect(tmp_path: Path) -> None:
     heap = bun(400)
     store = heap.node("object", "Store", 40)
