@@ -129,6 +129,7 @@ DOTNET = Runtime(
     continuations=r"(?:.*[.+])?(?:\w*TaskContinuation|CompleteOn\w*InvokePromise"
         r"|\w*WhenA\w+Promise|UnwrapPromise|AsyncStateMachineBox)",
     patterns={
+        "lock": r"^System\.Threading\.SemaphoreSlim$",
         "event handlers": r"^System\.Action|^System\.Func",
         "queue": r"BlockingCollection|ConcurrentBag|Threading\.Channels\.",
         "map": r"SortedList|ConditionalWeakTable|^(?:Entry|Container)[\[<]",

@@ -358,7 +358,8 @@ class Words:
             name = self._short(self.holder.type_name or "")
             how = f"remove {name} from the weak maps that have {what}: {self.cut}"
         elif self.pattern == "lock":
-            how = f"have what has the lock {self._holder} release it"
+            of = "" if self.holder.reference else "of "
+            how = f"have what has the lock {of}{self._holder} release it"
         elif self.pattern in _COLLECTIONS and not self.cut.startswith("0x"):
             of = f" of {self.inner}" if self.inner else ""
             at = "at" if " -> " in self.cut else "that have"

@@ -465,3 +465,22 @@ def test_a_task_that_is_not_done_keeps_its_continuations(tmp_path: Path) -> None
     assert found.signs == ("The Task<Boolean> is not done, and until then keeps what "
         "waits for it.",)  # fmt: skip
     assert found.advice.startswith("To free them, finish the Task<Boolean>, or remove")
+
+
+def test_waiters_of_a_semaphore_are_freed_by_its_release(tmp_path: Path) -> None:
+    shop = Program()
+    waiter = None
+    for _ in range(300):
+        has = shop.things("App.Call", 1)
+        waiter = shop.make("System.Threading.SemaphoreSlim+TaskNode", 88, *has, *(
+            [] if waiter is None else [waiter]))  # fmt: skip
+    assert waiter is not None
+    gate = shop.make("System.Threading.SemaphoreSlim", 64, waiter)
+    shop.root("[static var App.Program.client]", shop.make("App.Client", 32, gate))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Call (")
+    assert "are held as waiters of a lock by Client, from" in found.sentence
+    assert found.advice == (
+        "To free them, have what has the lock of Client release it."
+    )
