@@ -24,7 +24,7 @@ JVM = Runtime(
         "java.lang.Module$*", "java.lang.reflect.*", "java.lang.invoke.*",
         "java.lang.ClassValue*", "java.security.ProtectionDomain*",
         "jdk.internal.reflect.*", "sun.reflect.*", "dalvik.system.*",
-        "java.lang.DexCache", "java.lang.ref.Finalizer$*",
+        "java.lang.DexCache", "java.lang.ref.Finalizer$*", "jdk.internal.jimage.*",
     ),
     # The directories of open archives: most programs open none but their class path.
     of_loaders={
@@ -89,6 +89,8 @@ JVM = Runtime(
     patterns={
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
         "lock": r"^kotlinx\.coroutines\.sync\.(?:Mutex|Semaphore)Impl$",
+        "lazy list": r"^scala\.collection\.immutable\.(?:LazyList|Stream)\b"
+            r"|^clojure\.lang\.LazySeq$|^io\.vavr\.collection\.Stream\b",
         "queue": r"^android\.os\.Message$|\bcoroutines\.channels\.\w*Channel\b",
         # Operators of flows are called FlatMap, and have nested classes.
         "map": r"(?<!Flat)Map(N|\d|\$|$)|ImmutableCollections\$Set",

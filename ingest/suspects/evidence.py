@@ -74,6 +74,7 @@ _PATTERNS = {
     "event handlers": "Event handlers are held until they are removed.",
     "registrations": "A registration, or a linked source, is held by its token until "
     "it is disposed.",
+    "lazy list": "A lazy list keeps what was read of it while something has its head.",
     "lock": "What waits for a lock is held until the lock is released.",
     "timer": "What a timer calls is held until the timer is cancelled.",
 }

@@ -36,6 +36,7 @@ _PATTERNS = {
     "event handlers": r"EventHandler|Delegate(?!d)|Handler(`|$)|Callback(`|$)"
         r"|StreamSubscription",
     "lock": "",
+    "lazy list": "",
     "cache": r"Cach|Memo(?!r)",
     "queue": r"Queue|Deque",
     "linked list": r"LinkedList",
@@ -52,6 +53,7 @@ _PHRASES = {
     "registrations": "as cancellation registrations",
     "event handlers": "as event handlers",
     "lock": "as waiters of a lock",
+    "lazy list": "in a lazy list",
     "cache": "in a cache",
     "queue": "in a queue",
     "linked list": "in a linked list",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.dumps.hprof import SYSTEM_CLASS
 from tests.unit.suspects.test_java_leaks import Program, Threads
 
 if TYPE_CHECKING:
@@ -71,3 +72,44 @@ def test_a_static_field_is_named_before_what_a_compiler_has_made(
         " are held in a list by static field Main.WORKERS, and by Worker$run$1.this$0,"
         " and by Worker$run$1.L$0; to clear only one of these frees nothing."
     )
+
+
+def test_what_was_read_of_a_lazy_list_is_kept_by_its_head(tmp_path: Path) -> None:
+    shop, place = Program(), "scala/collection/immutable/LazyList"
+    shop.cls(place, "state")
+    shop.cls(f"{place}$State$Cons", "head", "tail")
+    shop.cls("app/Tick", "data")
+    shop.cls("app/Ticker", "history")
+    rest = shop.make(place)
+    for _ in range(300):
+        tick = shop.make("app/Tick", data=shop.data(500))
+        cons = shop.make(f"{place}$State$Cons", head=tick, tail=rest)
+        rest = shop.make(place, state=cons)
+    shop.main(TICKER=shop.make("app/Ticker", history=rest))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Tick (")
+    assert "are held in a lazy list by Ticker.history" in found.sentence
+    assert found.signs == ("A lazy list keeps what was read of it while something has "
+        "its head.",)  # fmt: skip
+    assert found.advice == (
+        "To free them, clear the reference Ticker.history -> LazyList."
+    )
+
+
+def test_what_the_runtime_has_read_of_its_own_image_is_no_suspect(
+    tmp_path: Path,
+) -> None:
+    shop, place = Program(), "jdk/internal/jimage/ImageReader"
+    shop.cls(place, "nodes")
+    shop.cls(f"{place}$Resource", "name")
+    some = [shop.make(f"{place}$Resource", name=shop.data(100)) for _ in range(900)]
+    at = shop.make(place, nodes=shop.map_of(some))
+    at = shop.cls("sun/net/www/protocol/jrt/JavaRuntimeURLConnection", reader=at)
+    shop.dump.root(SYSTEM_CLASS, at)
+    shop.cls("app/Order", "data")
+    orders = [shop.make("app/Order", data=shop.data(100)) for _ in range(300)]
+    shop.main(ORDERS=shop.array("[Ljava/lang/Object;", orders))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Order (")
