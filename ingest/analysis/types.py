@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     Listed = TypeVar("Listed", bound=np.generic)
     Row = TypeVar("Row", bound=np.integer)
 
-_MANY_ROWS = 1 << 20
-"""With at least so many rows, all processors list them."""
+_BLOCK = 1 << 18
+"""Rows that are looked at together."""
 
 _FEW = 16
 """So many objects are compared with each row faster than looked up in a table."""
@@ -53,30 +52,17 @@ def _count(group: Ints, counts: Longs) -> None:
             counts[group[row]] += 1
 
 
-@kernel
-def _list_rows(chosen: Bools, first: int, end: int, rows: Ints) -> None:
-    """Write the rows ``first`` to ``end`` that are ``chosen`` to ``rows``.
-
-    ``chosen`` is bool (N,), ``rows`` int32, with room for them.
-    """
-    used = 0
-    for row in range(first, end):
-        if chosen[row]:
-            rows[used] = row
-            used += 1
-
-
 def rows_where(chosen: Bools) -> Ints:
     """int32: the rows where a column is true, ascending.
 
-    `np.flatnonzero` would take 8 bytes a row more at its peak.
+    `np.flatnonzero` of all would take 8 bytes a row more at its peak.
     """
-
-    def count(first: int, end: int) -> int:
-        return int(np.count_nonzero(chosen[first:end]))
-
-    listing = partial(_list_rows, chosen)
-    return listed(count, listing, len(chosen), np.int32, least=_MANY_ROWS)
+    rows, used = np.empty(np.count_nonzero(chosen), np.int32), 0
+    for first in range(0, len(chosen), _BLOCK):
+        some = np.flatnonzero(chosen[first : first + _BLOCK])
+        rows[used : used + len(some)] = some + first
+        used += len(some)
+    return rows
 
 
 def rows_of(wanted: Ints, column: Ints) -> NDArray[np.intp]:

@@ -421,6 +421,9 @@ class _Search:
         fewest = _LEAST_OF_SMALLER if only_own else _FEW
         sizes[metrics.type_reachable_count < fewest] = 0
         order = np.lexsort((classes, -sizes))[:most_looked_at]
+        # What a suspect frees is a part of it.
+        is_part = 2 * self._taken_count() > metrics.type_reachable_count
+        order = order[~is_part[order]]
         found: list[_Told] = []
         for kind in order[sizes[order] >= least].tolist():
             if len(found) >= most:
@@ -432,7 +435,6 @@ class _Search:
             rows = rows[~has_bit(self._search.metadata, rows)]
             if not len(rows):
                 continue
-            # What a suspect frees is a part of it.
             is_taken = len(self._taken) and has_bit(self._taken, rows)
             if 2 * np.count_nonzero(is_taken) > len(rows):
                 continue
@@ -446,6 +448,14 @@ class _Search:
             if self._take(one):
                 found.append(one)
         return found
+
+    def _taken_count(self) -> NDArray[np.int64]:
+        """int64 (T,): how many objects of each type the suspects free."""
+        graph, types = self._graph, len(self._graph.type_names)
+        if not len(self._taken):
+            return np.zeros(types, np.int64)
+        taken = np.unpackbits(self._taken, count=len(graph.object_id)).view(np.bool_)
+        return count_by(graph.type_index[taken], types)
 
     def _is_of_library(self, held: Held) -> bool:
         """Whether objects without a class are held by an object of a library."""

@@ -254,7 +254,6 @@ def test_any_number_of_processors_gives_the_same(graph: HeapGraph, count: int) -
         with (
             mock.patch("ingest.system.memory.thread_count", return_value=processors),
             mock.patch("ingest.analysis.type_dominators._MANY_POSITIONS", 0),
-            mock.patch("ingest.analysis.types._MANY_ROWS", 0),
             mock.patch("ingest.answers.view.MANY_REFERENCES", 0),
         ):
             metrics = analyse(graph)
@@ -399,12 +398,12 @@ def test_type_references_count_every_reference_to_an_object(graph: HeapGraph) ->
     assert found == expected
 
 
-@pytest.mark.parametrize("many", [0, 1 << 20])
-@pytest.mark.parametrize("count", [0, 1, 2, 101])
-def test_rows_are_listed_alike_on_one_and_two_processors(count: int, many: int) -> None:
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+@pytest.mark.parametrize("count", [0, 1, 7, 101])
+def test_rows_are_listed_alike_in_blocks_of_any_size(count: int, block: int) -> None:
     chosen = np.random.default_rng(count).random(count) < 0.5
 
-    with mock.patch("ingest.analysis.types._MANY_ROWS", many):
+    with mock.patch("ingest.analysis.types._BLOCK", block):
         rows = rows_where(chosen)
 
     assert rows.dtype == np.int32
