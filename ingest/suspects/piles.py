@@ -565,10 +565,13 @@ class PileSearch:
     ) -> Pile | None:
         """The values of one type that have most of an object which is a collection.
 
-        Such as texts in a class of the program that extends a dict.
+        Such as texts or rows in a class of the program that extends a dict.
         """
         if owning is not TypeClass.PROGRAM:
             return None
+        size = int(self.metrics.retained_bytes[owners[0]])
+        if (table := self._rows(level, owners, -1, size)) is not None:
+            return table
         rows, _, _ = owned(level, owners)
         kinds = self.graph.type_index[rows]
         is_value = (kinds >= 0) & ~self.program.is_metadata[rows]
@@ -578,7 +581,6 @@ class PileSearch:
         sizes = sum_by(kinds, metrics.retained_bytes[rows], types)
         kind = int(np.argmax(sizes))
         found = rows[kinds == kind]
-        size = int(metrics.retained_bytes[owners[0]])
         if len(found) < _LEAST_ROWS or 2 * sizes[kind] < size:
             return None
         return self._pile_of(found, size, -1, owners[0])

@@ -316,3 +316,18 @@ def test_keys_that_have_much_are_told_with_the_values(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("400 Page (")
     assert " with 400 Session are held in a map by global " in found.sentence
+
+
+def test_the_rows_of_a_class_that_extends_a_list_are_told(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("AUDIT", _OWNER)
+    rows = [0x2000 + 64 * number for number in range(_MANY)]
+    heap.chunk("dict", rows, size=400)
+    heap.chunk(
+        "shop.Audit", [_OWNER], rest=[rows], lengths=[_MANY],
+        flags=Flag.OWNER | Flag.ELEMENTS,
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith("400 dict (")
+    assert " are held in a list by global variable " in found.sentence
