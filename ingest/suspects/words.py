@@ -301,6 +301,8 @@ class Words:
             text = f"{what} in {collection}"
         else:
             phrase = _PHRASES[self.pattern]
+            if named(self.runtime).has_shape(self.type_name):
+                phrase = phrase.replace("as event", "through event")  # what they have
             text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
             holder = self.holder
             of_threads = self.is_group and holder.root_kind == RootKind.THREAD.label

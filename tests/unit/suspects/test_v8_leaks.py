@@ -807,3 +807,23 @@ def test_the_global_object_is_no_suspect_with_those_of_contexts(tmp_path: Path) 
     found = suspects_of(heap, tmp_path)
 
     assert "a root -> global" not in {one.cut for one in found}
+
+
+def test_what_handlers_have_is_no_handler(tmp_path: Path) -> None:
+    heap = program()
+    value = heap.node("number", "7", 16)
+    handlers = []
+    for _ in range(_MANY):
+        row = heap.node("object", "Object", 200, [("property", "id", value)])
+        scope = heap.node("object", "system / Context", 24, [("context", "row", row)])
+        handlers.append(closure(heap, "onReload", "/srv/app.js"))
+        heap.edge(handlers[-1], "internal", "context", scope)
+    listeners = holding(heap, "Array", handlers)
+    bus = heap.node("object", "EventEmitter", 40, [("property", "_events", listeners)])
+    shop = heap.node("object", "Shop", 40, [("property", "bus", bus)])
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith("400 {id} (")
+    assert " are held through event handlers by " in suspect.sentence
