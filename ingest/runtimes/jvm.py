@@ -67,11 +67,15 @@ JVM = Runtime(
         "gnu.trove.*", "com.carrotsearch.hppc.*", "io.vavr.collection.*",
         "org.agrona.collections.*", "org.apache.commons.collections*",
         "io.netty.util.collection.*", "clojure.lang.Persistent*",
+        "clojure.lang.*Node*", "clojure.lang.*Seq*", "clojure.lang.*Cons*",
+        "clojure.lang.Array*", "clojure.lang.Atom*", "clojure.lang.Agent*",
+        "clojure.lang.Ref*", "clojure.lang.Var*", "clojure.lang.Delay",
+        "clojure.lang.Volatile", "clojure.lang.MapEntry", "clojure.lang.Transient*",
         "com.google.common.cache.LocalCache*", "com.github.benmanes.caffeine.cache.*",
     ),
     library=(
         "java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "kotlin.*", "kotlinx.*",
-        "scala.*", "groovy.*", "android.*", "androidx.*", "com.android.*",
+        "scala.*", "groovy.*", "clojure.*", "android.*", "androidx.*", "com.android.*",
         "libcore.*", "dalvik.*", "org.apache.harmony.*", "<class 0x*>",
     ),
     missing="such as archived classes of HotSpot that the program has not used",
@@ -87,6 +91,7 @@ JVM = Runtime(
     ),
     collection_parts=r"\$\w*(?:Bin|Bucket|Cell|Entry|Node|Segment|Table)(?:\[\])*$",
     patterns={
+        "event handlers": r"\.SubmissionPublisher\$BufferedSubscription$",
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
         "lock": r"^kotlinx\.coroutines\.sync\.(?:Mutex|Semaphore)Impl$",
         "lazy list": r"^scala\.collection\.immutable\.(?:LazyList|Stream)\b"
@@ -125,5 +130,7 @@ JVM = Runtime(
     inside=(
         r"java\.util\.[\w.]*(?:Map|[Tt]able|Set)\$\w*(?:Node|Entry|Bin)(?:\[\])*",
         r"java\.lang\.ThreadLocal\$ThreadLocalMap\$Entry(?:\[\])*",
+        r"clojure\.lang\.Persistent\w+\$\w*Node(?:\[\])*",
+        r"scala\.collection\.(?:immutable|concurrent)\.\w*Node(?:\[\])*",
     ),
 )  # fmt: skip

@@ -113,3 +113,50 @@ def test_what_the_runtime_has_read_of_its_own_image_is_no_suspect(
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("300 Order (")
+
+
+def test_the_function_that_has_an_atom_of_clojure_is_named(tmp_path: Path) -> None:
+    """The atom and its map only lead to what is memoized."""
+    shop = Program()
+    lang = "clojure/lang"
+    shop.cls(f"{lang}/Var", "root")
+    shop.cls(f"{lang}/Atom", "state")
+    shop.cls(f"{lang}/PersistentHashMap", "root")
+    shop.cls(f"{lang}/PersistentHashMap$ArrayNode", "array")
+    shop.cls(f"{lang}/Namespace", "mappings")
+    shop.cls("clojure/core$memoize$fn__1", "mem")
+    shop.cls("app/core/Op", "data")
+    ops = shop.array(
+        "[Ljava/lang/Object;",
+        [shop.make("app/core/Op", data=shop.data(500)) for _ in range(300)],
+    )
+    node = shop.make(f"{lang}/PersistentHashMap$ArrayNode", array=ops)
+    state = shop.make(f"{lang}/PersistentHashMap", root=node)
+    atom = shop.make(f"{lang}/Atom", state=state)
+    parse = shop.make("clojure/core$memoize$fn__1", mem=atom)
+    shop.main(PARSE=shop.make(f"{lang}/Var", root=parse))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Op (")
+    assert " by core$memoize$fn__1.mem, from static field Main.PARSE." in found.sentence
+
+
+def test_subscribers_of_a_publisher_are_event_handlers(tmp_path: Path) -> None:
+    shop, place = Program(), "java/util/concurrent/SubmissionPublisher"
+    shop.cls(place, "clients")
+    shop.cls(f"{place}$BufferedSubscription", "subscriber", "next")
+    shop.cls("app/View", "data")
+    following = 0
+    for _ in range(300):
+        view = shop.make("app/View", data=shop.data(500))
+        following = shop.make(
+            f"{place}$BufferedSubscription", subscriber=view, next=following
+        )
+    shop.main(QUOTES=shop.make(place, clients=following))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 View (")
+    assert found.advice == (
+        "To free them, remove the handlers at static field Main.QUOTES -> "
+        "SubmissionPublisher."
+    )
