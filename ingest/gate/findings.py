@@ -506,7 +506,9 @@ def _keys(
     beside: dict[int, list[int]] = {}
     for row in np.flatnonzero(chosen).tolist():
         above = int(tree.parent[row])
-        if classes[row] != TypeClass.PROGRAM and tree.name[above] in tables:
+        is_bare = classes[row] == TypeClass.CONTAINER and tree.name[above][-2:] == "[]"
+        in_table = classes[row] != TypeClass.PROGRAM and tree.name[above] in tables
+        if is_bare or in_table:  # bare ones are locks of parts of a dictionary
             above = int(tree.parent[above])
         beside.setdefault(above, []).append(row)
     found: dict[int, int] = {}

@@ -181,6 +181,25 @@ def test_keys_and_a_new_suspect_of_the_same_objects_are_one_finding() -> None:
     assert "String" in found.below
 
 
+def test_locks_of_a_dictionary_are_no_finding_beside_its_entries() -> None:
+    """It has more of them as it grows, in an array of their own."""
+    name, dumps = "System.Collections.Concurrent.ConcurrentDictionary", []
+    for step in range(3):
+        program = Program(step, random.Random(1), random.Random(step))
+        background(program, OBJECTS)
+        some = program.things("Shop.Session", 800 << step)
+        nodes = [program.obj(f"{name}+Node", 40, one) for one in some]
+        held = program.array(f"{name}+Node", nodes)
+        locks = [program.obj("System.Object", 24) for _ in range(64 << step)]
+        table = program.array("System.Object", locks)
+        program.root(program.obj(name, 40, held, table), STATIC, "Shop.Open")
+        dumps.append(compared(program.dump(), step))
+
+    (found,) = judge(dumps, Rules(suspects=False)).findings
+
+    assert found.path[-1] == "Session"
+
+
 def test_keys_of_objects_that_are_partly_elsewhere_are_no_finding() -> None:
     """Half of the objects have a shorter path, so the map has more keys than those."""
     dumps = []
