@@ -154,9 +154,29 @@ def _places(
         is_there = is_of(kinds, recorded.declared.type_names)[objects.type[at]]
         if is_there.any():
             places[is_there] = fields.row(place)
+    of_greenlets = _on_greenlets(objects, fields)[at]
+    if of_greenlets.any():
+        places[of_greenlets] = fields.row("stack of a greenlet")
     for row, place in told.items():
         places[np.searchsorted(at, row)] = fields.row(place)
     return at, places
+
+
+def _on_greenlets(objects: PythonObjects, fields: Fields) -> Bools:
+    """Bool (N,): greenlets, and their bound methods.
+
+    A greenlet that waits has its own stack in C, which refers to it and its methods.
+    """
+    found = np.zeros(len(objects.id), np.bool_)
+    if not {"gr_context", "__self__"} <= set(fields.names):
+        return found
+    context, own = map(fields.row, ("gr_context", "__self__"))
+    edges = np.flatnonzero(objects.ref_field == context)
+    found[np.searchsorted(objects.start, edges, "right") - 1] = True
+    edges = np.flatnonzero((objects.ref_field == own) & (objects.target >= 0))
+    edges = edges[found[objects.target[edges]]]
+    found[np.searchsorted(objects.start, edges, "right") - 1] = True
+    return found
 
 
 def _taken_ms(recorded: Recorded) -> int | None:

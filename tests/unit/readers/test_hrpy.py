@@ -115,6 +115,19 @@ def test_what_nothing_found_refers_to_is_held_by_c_or_garbage() -> None:
     assert root_names(graph, 0x130) == []  # a number, which the interpreter has
 
 
+def test_what_a_greenlet_has_on_its_stack_in_c_is_told_as_such() -> None:
+    """Which is itself and its methods, as long as it waits."""
+    heap = program()
+    heap.chunk("shop.Green", [0x840], counts=[9], named={"gr_context": [0x830]})
+    heap.chunk("method", [0x850], counts=[3], named={"__self__": [0x840]})
+    heap.chunk("function", [0x830], counts=[9])
+    graph = graph_of(heap)
+
+    for row in (0x840, 0x850):
+        assert root_names(graph, row) == ["runtime root stack of a greenlet"]
+    assert root_names(graph, 0x830) == ["runtime root"]
+
+
 def test_what_c_holds_at_a_known_place_has_its_name() -> None:
     heap = program()
     heap.roots["held"] = [["handler of signal 10", 0x830], ["nowhere", 0x999]]
