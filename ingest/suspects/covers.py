@@ -486,13 +486,15 @@ class Covers:
         return strong, weak
 
     def are_native(self, edges: Sequence[Edge]) -> bool:
-        """Whether most places are of objects that the runtime holds, as open sockets.
+        """Whether half of the places are of what the runtime holds, as open sockets.
 
-        Each has its own then, of which a place below tells more.
+        Each has its own then, of which a place below tells more. Classes are held by
+        the runtime, too, but have names.
         """
-        places = list(self._words_of(edges).values())
-        native = sum(some[0].source in self.native for some in places)
-        return len(places) > 1 and 2 * native > len(places)
+        sources = [some[0].source for some in self._words_of(edges).values()]
+        native = [at for at in sources if at in self.native]
+        unnamed = [at for at in native if self._places.part(at) is None]
+        return len(sources) > 1 and 2 * len(unnamed) >= len(sources)
 
     def of_many(self, edges: Sequence[Edge]) -> bool:
         """Whether several objects have the first place, each its own."""
