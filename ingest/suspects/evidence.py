@@ -334,11 +334,16 @@ def _own_frames(graph: HeapGraph, owner: int) -> list[str]:
 
 
 def _pending_future(graph: HeapGraph, holder: Holder) -> str:
-    """The type of a future that is not done and has what waits for it, if any."""
+    """The type of a future that is not done and has what waits for it, if any.
+
+    Of several, as in the queue of an event, that of each.
+    """
     waiting, path = named(graph.runtime).waiting, holder.path
     if holder.target not in path:
         return ""
+    above = -1
     for future, waits in pairwise(path[path.index(holder.target) :]):
+        source, above = above, future
         name = graph.type_name(future)
         if name not in waiting:
             continue
@@ -347,7 +352,10 @@ def _pending_future(graph: HeapGraph, holder: Holder) -> str:
         at = begin + np.flatnonzero(graph.ref_target[begin:end] == waits)
         is_it = field in map(graph.field_name, at.tolist())
         if is_it and kind in ("", graph.type_name(waits)):
-            return graph.captions.of(name)
+            beside = graph.ref_target[slice(*graph.ref_start[max(source, 0) :][:2])]
+            like = graph.type_index[beside] == graph.type_index[future]
+            of_each = " of each" if source >= 0 and np.count_nonzero(like) > 1 else ""
+            return f"{graph.captions.of(name)}{of_each}"
     return _future_with_continuation(graph, path[path.index(holder.target) :])
 
 

@@ -247,6 +247,30 @@ def test_what_a_timer_soon_ends_may_be_under_way(
     assert ("finish the Promise" in found.advice) != is_doubt
 
 
+def test_of_many_futures_each_is_to_be_finished(tmp_path: Path) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "global", 40)
+    promises = []
+    for _ in range(_SESSIONS):
+        row = heap.node("object", "Row", 200)
+        reaction = heap.node("hidden", "system / PromiseReaction", 24, [
+            ("internal", "fulfill_handler", row),
+        ])  # fmt: skip
+        promises.append(heap.node("object", "Promise", 40, [
+            ("internal", "reactions_or_result", reaction),
+        ]))  # fmt: skip
+    calls = heap.node(
+        "object", "Array", 16, [("element", i, at) for i, at in enumerate(promises)]
+    )
+    shop = heap.node("object", "Shop", 16, [("property", "calls", calls)])
+    heap.edge(1, "property", "shop", shop)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.advice.startswith("To free them, finish the Promise of each, or ")
+
+
 def strong_root(name: str, type_name: str) -> V8Heap:
     """A heap of which most is one array that V8 itself refers to."""
     heap = V8Heap()
