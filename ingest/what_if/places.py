@@ -280,22 +280,28 @@ class ReferencePlaces:
         """The first field that has the key of an entry, by keys, as ``Codec.local``."""
         graph, keyed_by = self._graph, self._runtime.keyed_by
         kinds = [row for row, name in enumerate(graph.type_names) if name in keyed_by]
-        rows = np.flatnonzero(np.isin(graph.type_index, kinds)).tolist()
-        keys = [target_of(graph, row, keyed_by[graph.type_name(row)]) for row in rows]
-        found = np.flatnonzero(
-            np.isin(graph.ref_target, [key for key in keys if key is not None])
-        )
+        names = set(keyed_by.values())
+        fields_of = [row for row, name in enumerate(graph.field_names) if name in names]
+        if graph.ref_field is None:
+            return {}
+        rows = np.flatnonzero(np.isin(graph.ref_field, fields_of))
+        is_key = np.isin(graph.type_index[graph.sources(rows)], kinds)
+        keys = np.unique(graph.ref_target[rows[is_key]])
+        found = np.flatnonzero(np.isin(graph.ref_target, keys))
         sources = graph.sources(found)
         is_other = ~np.isin(graph.type_index[sources], kinds)
-        fields: dict[int, str] = {}
+        fields, statics = dict[int, str](), dict[int, str]()
         for row, source in zip(
             found[is_other].tolist(), sources[is_other].tolist(), strict=True
         ):
-            field = graph.field_name(row)
-            if field is not None and not field.startswith(("[", "<")):
+            field, target = graph.field_name(row), int(graph.ref_target[row])
+            if self.declares(source, field):
+                words = self.holder(source, field).removeprefix("static field ")
+                statics.setdefault(target, words)
+            elif field is not None and not field.startswith(("[", "<")):
                 words = f"{graph.captions.of(graph.type_name(source))}.{field}"
-                fields.setdefault(int(graph.ref_target[row]), words)
-        return fields
+                fields.setdefault(target, words)
+        return fields | statics
 
     def _static_of(self, index: int) -> str | None:
         graph = self._graph
@@ -305,16 +311,7 @@ class ReferencePlaces:
             for root in roots.tolist()
             if self.static_field(root) is not None
         ]
-        if named_roots or not self.described:
-            return named_roots[0] if named_roots else None
-        rows = np.flatnonzero(graph.ref_target == index)
-        for row, source in zip(
-            rows.tolist(), graph.sources(rows).tolist(), strict=True
-        ):
-            field = graph.field_name(row)
-            if self.declares(source, field):
-                return self.holder(source, field).removeprefix("static field ")
-        return None
+        return named_roots[0] if named_roots else None
 
     def holder(self, index: int, field: str | None, part: str | None = None) -> str:
         """An object and its field in words, such as ``Cache.items``.
