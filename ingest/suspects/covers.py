@@ -158,13 +158,11 @@ class Covers:
     def _reference(self, source: int, target: int) -> int:
         """The row of a reference that holds, one of a named field if there is one."""
         graph = self._graph
-        begin, end = graph.ref_start[source : source + 2].tolist()
-        is_one = graph.ref_target[begin:end] == target
-        if len(self._referrers.held.skipped):
-            is_one &= ~self._referrers.held.skipped[begin:end]
+        rows = self._referrers.between(source, target)
+        if not len(rows):  # of a dominator, which may lead to it by way of others
+            return int(graph.ref_start[source])
         if graph.ref_field is None:
-            return int(begin + is_one.argmax())
-        rows = begin + is_one.nonzero()[0]
+            return int(rows[0])
         named_rows = [
             (name, row)
             for row in rows.tolist()

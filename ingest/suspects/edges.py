@@ -133,21 +133,24 @@ class Referrers:
 
     def is_left(self, cut: Cut, edge: Edge) -> bool:
         """Whether a place holds what it does after a cut, by the paths known before."""
-        path, at = list(edge.below), edge.source
+        path, at = list(reversed(edge.below)), edge.source
         while at >= 0:
-            path.insert(0, at)
+            path.append(at)
             at = int(self._metrics.path_parent[at])
+        path.reverse()
         roots = [edge.row] if edge.source == ROOT else self.roots_of(path[0])
         has_root = bool((~cut.roots[roots]).any()) and not cut.objects[path].any()
-        return has_root and all(self._refers(cut, *pair) for pair in pairwise(path))
+        return has_root and all(
+            not cut.references[self.between(*pair)].all() for pair in pairwise(path)
+        )
 
-    def _refers(self, cut: Cut, source: int, target: int) -> bool:
-        """Whether a reference between two objects holds and is left by a cut."""
-        rows = slice(*self._graph.ref_start[source : source + 2])
-        is_left = (self._graph.ref_target[rows] == target) & ~cut.references[rows]
+    def between(self, source: int, target: int) -> NDArray[np.intp]:
+        """The rows of the references of one object to another that hold."""
+        begin, end = self._graph.ref_start[source : source + 2].tolist()
+        is_one = self._graph.ref_target[begin:end] == target
         if len(self.held.skipped):
-            is_left &= ~self.held.skipped[rows]
-        return bool(is_left.any())
+            is_one &= ~self.held.skipped[begin:end]
+        return np.asarray(np.flatnonzero(is_one) + begin)
 
     @cached_property
     def _blocks(self) -> tuple[Numbers, Numbers]:
