@@ -201,20 +201,17 @@ class Companions:
 
         As the keys of a map, which is told by its values; and how many there are.
         """
+        if pile.object_count == 1:
+            return None
         graph, metrics = self._graph, self._metrics
         types, kinds = len(graph.type_names), graph.type_index[rows]
-        of_type = kinds >= 0
-        many = count_by(kinds[of_type], types)
-        sizes = sum_by(kinds[of_type], metrics.retained_bytes[rows[of_type]], types)
+        many = count_by(kinds, types)
+        sizes = sum_by(kinds, metrics.retained_bytes[rows], types)
         is_key = (self._classes == TypeClass.PROGRAM) & ~self._paths.cuts.has_no_class
         is_key &= np.abs(many - pile.object_count) <= pile.object_count // 10
         is_key[pile.type_index] = False
         kind = int(np.argmax(np.where(is_key, sizes, 0)))
-        if (
-            pile.object_count == 1
-            or not is_key[kind]
-            or sizes[kind] < _BESIDE * freed_bytes
-        ):
+        if not is_key[kind] or sizes[kind] < _BESIDE * freed_bytes:
             return None
         above = rows[kinds == kind][:_SAMPLE]
         for _ in range(MOST_LEVELS):

@@ -72,9 +72,8 @@ def held_with(graph: HeapGraph, ended: Ints, lost: Bools, kind: int) -> str:
     most = int(np.bincount(kinds).argmax())
     some = rows[kinds == most]
     (word,) = graph.values.pick(some[:1])
-    name, verb = graph.captions.of(graph.type_names[most]), "is"
-    if len(some) > 1:
-        verb = "are"
+    name = graph.captions.of(graph.type_names[most])
+    verb = "is" if len(some) == 1 else "are"
     return (
         f"{len(some):,} {name} among what they hold {verb} {word}, as the dump shows, "
         "and still held."

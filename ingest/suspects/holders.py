@@ -608,10 +608,6 @@ class Paths:
             return None
         return value
 
-    def is_to(self, edges: Sequence[Edge], kind: int) -> bool:
-        """Whether the first of some places refers to an object of a type."""
-        return bool(self._graph.type_index[edges[0].below[0]] == kind)
-
     def field(self, source: int, target: int) -> str | None:
         """The field that holds an object, the first by name if there are several."""
         graph = self._graph

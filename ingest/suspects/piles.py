@@ -217,7 +217,8 @@ class PileSearch:
         if self._is_kept_weakly(pile.type_index, holder):
             return None
         is_unclear = holder.words == UNNAMED_ROOT
-        is_like = pile.is_many and self.paths.is_to(cut.edges, pile.type_index)
+        first = self.graph.type_index[cut.edges[0].below[0]]
+        is_like = pile.is_many and first == pile.type_index
         is_unclear &= is_like or cuts.has_no_class[pile.type_index]
         if is_unclear and cut.freed_bytes > _NEARLY_ALL * self.metrics.reachable_bytes:
             return None  # what hangs at the global object, or others of its type

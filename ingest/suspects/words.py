@@ -280,8 +280,9 @@ class Words:
     def sentence(self) -> str:
         """All in a sentence of at most `MAX_SENTENCE` characters."""
         is_one, name = self.object_count == 1, self._short(self.type_name)
-        what = f"One {_object(name)}" if is_one else ""
-        what = what or counted_objects(self.object_count, name)
+        what = f"One {_object(name)}"
+        if not is_one:
+            what = counted_objects(self.object_count, name)
         if self.retained_bytes is not None:
             size, of = human_bytes(self.retained_bytes), "the reachable heap"
             if self.outside_bytes:

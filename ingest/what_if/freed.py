@@ -161,12 +161,12 @@ class WhatIf:
 
     @cached_property
     def reachable_bytes(self) -> int:
-        """Its size, bytes."""
+        """Size of what is reachable before any cut, bytes."""
         return int(self.graph.shallow_bytes[self.alive].sum())
 
     @cached_property
     def reachable_count(self) -> int:
-        """Its objects, without placeholders."""
+        """Objects that are reachable before any cut, without placeholders."""
         return int(np.count_nonzero(self.alive[: self.graph.object_count]))
 
     def lost(self, cut: Cut, loose: Bools | None = None) -> Bools:
