@@ -258,9 +258,7 @@ class Tools:
         page.foot("query: leak-suspects")
         if rows:
             page.foot(f"next: why(dump, subject={quoted(rows[0]['type'])})")
-        step = next_step(
-            str(about["format"]), cast("str | None", about["runtime"]), incomplete, dump
-        )
+        step = next_step(about, dump)
         page.foot(f"{step.text} {step.command}".rstrip())
         return page.text()
 

@@ -105,13 +105,9 @@ def next_of(
         growth: What grew since an earlier dump; ``None`` if there is none.
         file: The file that was opened, if the dump is not loaded; else empty.
     """
-    incomplete = cast("str | None", dump["incomplete"])
-    if growth is not None and not incomplete:
+    if growth is not None and not dump["incomplete"]:
         return growth_step(cast("list[str]", growth["dumps"]))
-    runtime = cast("str | None", dump["runtime"])
-    return next_step(
-        str(dump["format"]), runtime, incomplete, file or str(dump["name"])
-    )
+    return next_step(dump, file or str(dump["name"]))
 
 
 def _counts(dump: dict[str, object]) -> list[tuple[str, object]]:

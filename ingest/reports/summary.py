@@ -317,9 +317,13 @@ def first_answer(
     suspects = of_heap(graph, findings.suspects)
     text += "\nLeak suspects\n" + suspects_text(suspects, graph.incomplete)
     text += smaller_text(of_heap(graph, findings.smaller))
-    return (
-        f"{text}\n{next_step(graph.format_name, graph.runtime, graph.incomplete, dump)}"
-    )
+    about = {
+        "format": graph.format_name,
+        "runtime": graph.runtime,
+        "producer": graph.producer,
+        "incomplete": graph.incomplete,
+    }
+    return f"{text}\n{next_step(about, dump)}"
 
 
 def _suspects_text(found: Mapping[str, object], dumps: Sequence[str]) -> str:
@@ -332,8 +336,7 @@ def _suspects_text(found: Mapping[str, object], dumps: Sequence[str]) -> str:
     for note in notes(*figures, incomplete=incomplete, garbage_types=garbage):
         text += "\n" + folded(note)
     growth = cast("dict[str, object] | None", found["growth"])
-    runtime = cast("str | None", found["runtime"])
-    step = next_step(str(found["format"]), runtime, incomplete, dumps[-1])
+    step = next_step(found, dumps[-1])
     if growth is not None:
         # Comparisons need tables, which one dump does without.
         from ingest.reports.growth import growth_step, growth_text

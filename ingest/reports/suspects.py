@@ -8,7 +8,7 @@ from ingest.heap.completeness import NOT_CONTAINED, incomplete_note
 from ingest.readers import capture_command, writer_limit
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded
-from ingest.runtimes import RUNTIMES
+from ingest.runtimes import NAMES, named
 from ingest.words.command_line import command
 from ingest.words.text import counted, human_bytes, printable
 
@@ -168,19 +168,19 @@ class NextStep(NamedTuple):
         return folded(self.text) + (f"\n    {self.command}\n" if self.command else "")
 
 
-def next_step(
-    format_name: str, runtime: str | None, incomplete: str | None, dump: str
-) -> NextStep:
+def next_step(about: Mapping[str, object], dump: str) -> NextStep:
     """What to do next, since one dump cannot prove a leak.
 
     Args:
-        format_name: Name of the format of the dump.
-        runtime: Name of its runtime; ``None`` or empty if that is not known.
-        incomplete: Why the dump is not the whole heap; empty or ``None`` if it is.
+        about: The dump: its ``format``; and its ``runtime``, its ``producer`` and why
+            it is ``incomplete``, each empty or ``None`` if that is not known or so.
         dump: Path of the dump, or name of the loaded dump.
     """
-    of_runtime = {one.name: one.writes for one in RUNTIMES}
-    how = of_runtime.get(runtime or "") or capture_command(format_name)
+    format_name, incomplete = str(about["format"]), str(about["incomplete"] or "")
+    runtime, producer = str(about["runtime"] or ""), str(about["producer"] or "")
+    known = named(runtime if runtime in NAMES else "")
+    ways = [one.writes for one in known.platforms if producer.startswith(one.producer)]
+    how = (*ways, known.writes or capture_command(format_name))[0]
     if incomplete and incomplete.endswith(NOT_CONTAINED) and writer_limit(format_name):
         return NextStep(
             f"{writer_limit(format_name)} Another writer takes all of them:", how

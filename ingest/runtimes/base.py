@@ -66,11 +66,15 @@ class Platform(NamedTuple):
         name: The word in the ``needs:`` line of a query.
         program: What to call a program: ``an Android program``.
         type_prefix: Begins the full name of a type that no other program has.
+        producer: Begins the text on what has written a dump of it.
+        writes: How a dump of such a program is written.
     """
 
     name: str
     program: str
     type_prefix: str
+    producer: str
+    writes: str
 
 
 _BOUNDED = tuple(

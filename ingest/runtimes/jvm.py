@@ -115,7 +115,10 @@ JVM = Runtime(
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
     of_finalizer=("java.lang.ref.Finalizer", "java.lang.ref.FinalizerReference"),
     finalizer_rests="java.lang.ref.ReferenceQueue.",
-    platforms=(Platform("android", "an Android program", "android."),),
+    platforms=(
+        Platform("android", "an Android program", "android.", "Android Runtime",
+            "adb shell am dumpheap"),
+    ),
     numbers=(
         # Lambdas, hidden classes, proxies, generated classes.
         (r"\$\$(Lambda|ExternalSyntheticLambda|InternalSyntheticLambda)[\w$/+]*",

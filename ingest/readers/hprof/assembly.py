@@ -46,7 +46,7 @@ from ingest.system.memory import trim
 from ingest.words.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -177,7 +177,7 @@ def assemble(
         format_name=NAME,
         runtime=JVM.name,
         taken_ms=found.taken_ms,
-        producer=f"{_VM[is_android]}, HPROF {found.version}; {fit}",
+        producer=f"{_vm(found.version, names)}, HPROF {found.version}; {fit}",
         notes=notes,
         part=part,
         other_parts=other_parts,
@@ -312,7 +312,14 @@ def _class_rows(resolver: HeapResolver, table: ClassTable) -> dict[str, Any]:
     return columns
 
 
-_VM = ("JVM", "Android Runtime")
+def _vm(version: str, names: Iterable[str]) -> str:
+    """What has written a dump: its version and classes tell, if it was converted."""
+    known = {"android.app.ActivityThread", "java.lang.DexCache", "java.lang.Module"}
+    found = known.intersection(names)
+    is_android = bool(found) and "java.lang.Module" not in found
+    return "Android Runtime" if is_android or version == ANDROID else "JVM"
+
+
 _CLASS_VALUES = "java.lang.ClassValue$ClassValueMap"
 
 

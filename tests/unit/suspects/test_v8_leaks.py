@@ -520,7 +520,8 @@ def test_a_table_of_bun_is_not_told_again_as_a_suspect(tmp_path: Path) -> None:
     found = suspects_of(heap, tmp_path)
 
     assert [one.sentence.split(" (")[0] for one in found] == ["400 Session"]
-    step = next_step("v8", "bun", "", "x.heapsnapshot")
+    about = {"format": "v8", "runtime": "bun", "producer": "Bun", "incomplete": ""}
+    step = next_step(about, "x.heapsnapshot")
     assert "another dump (in the program, writeHeapSnapshot() of node:v8)" in step.text
 
 
