@@ -162,6 +162,8 @@ class Runtime:
             the full name of its type, where that is not one of ``inside``.
         weak_entry: Full name of the entries of maps that hold their keys weakly; empty
             if such maps have no entries of their own.
+        weak_type: Full name of the type that all types of weak references extend, whose
+            objects refer weakly to what is not gone; empty if dumps do not tell.
         weak_references: Full names of the types of weak references.
         weak_collections: Globs of types of collections that remove what they refer to
             weakly as soon as it is freed.
@@ -231,6 +233,10 @@ class Runtime:
         closure_field: The field of functions that has the cells of their variables.
         shape: Prefix of the names of types that objects without a class have; empty if
             all have one.
+        has_private_fields: Whether fields are declared by a type, and those of a
+            library are not for programs to change.
+        freed_by: Regular expressions of cuts that no program makes by itself, and what
+            it does instead.
         of_debugger: Names of roots by which a debugger keeps what a program has printed
             since that is there.
         of_finalizer: Names of types of which the runtime has one for each object that
@@ -301,6 +307,8 @@ class Runtime:
     library_scripts: str = r"(?!)"
     closure_field: str = ""
     shape: str = ""
+    has_private_fields: bool = False
+    freed_by: tuple[tuple[str, str], ...] = ()
     of_debugger: tuple[str, ...] = ()
     of_finalizer: tuple[str, ...] = ()
     of_document: tuple[str, ...] = ()
@@ -315,6 +323,7 @@ class Runtime:
     traceback_type: str = ""
     entries_fields: Mapping[str, str] = field(default_factory=dict)
     weak_entry: str = ""
+    weak_type: str = ""
     weak_references: tuple[str, ...] = ()
     weak_collections: tuple[str, ...] = ()
     worker: str = ""

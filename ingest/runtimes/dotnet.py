@@ -76,6 +76,7 @@ DOTNET = Runtime(
     has_finalizer_queue=True,
     unique_hashes=True,
     unloads_types=True,
+    has_private_fields=True,
     # Tables of the runtime itself: of stubs, and of assemblies that can be unloaded.
     metadata=("*GCHeapHash", "*LAHashDependentHashTracker", "*LAHashKeyToTrackers"),
     stubs="GCHeapHash",

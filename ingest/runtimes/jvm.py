@@ -105,9 +105,17 @@ JVM = Runtime(
     holders={
         "java.lang.ThreadLocal$ThreadLocalMap$Entry": {"": "ThreadLocal {name}"},
     },
+    has_private_fields=True,
+    freed_by=(
+        (r"\.mQueue -> MessageQueue$",
+            "remove the callbacks and messages (Handler.removeCallbacksAndMessages)"),
+        # What a coroutine of Kotlin returns to, once it goes on.
+        (r"\$\w+\$\d+\.completion ->", "cancel or resume the coroutines that wait"),
+    ),
     keyed_by={"java.lang.ThreadLocal$ThreadLocalMap$Entry": "referent"},
     entries_fields={"elementData": "java.lang.Object[]"},
     weak_entry="java.util.WeakHashMap$Entry",
+    weak_type="java.lang.ref.WeakReference",
     mapped_prefix="jdk.internal.jimage.",
     worker="java.util.concurrent.ThreadPoolExecutor$Worker",
     waiting={"java.util.concurrent.CompletableFuture": ("stack", "")},

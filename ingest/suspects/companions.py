@@ -8,9 +8,10 @@ import numpy as np
 
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.compiled import kernel
-from ingest.heap.graph import NO_TYPE
+from ingest.heap.graph import NO_TYPE, OF_KEY
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MOST_LEVELS
+from ingest.suspects.joints import some_of
 from ingest.suspects.words import counted_objects
 from ingest.words.text import printable
 
@@ -39,6 +40,9 @@ are told: the keys of a map."""
 
 _MANY_VALUES = 20
 """Of the runtime's values each object of a pile has so many, as texts in its queue."""
+
+KEY_FIELDS = frozenset(("key", "_key", "referent", OF_KEY))
+"""Fields in which entries of maps have their keys."""
 
 _MOST_FIELDS, _SAMPLE = 3, 64
 
@@ -124,7 +128,7 @@ class Companions:
             if found is not None:
                 return found
         if (beside := self._beside(pile, rows, held.cut.freed_bytes)) is not None:
-            return self._counted(*beside), ""
+            return self._with_keys(beside[0], rows, beside[1]), ""
         if 2 * own >= held.cut.freed_bytes:
             return "", ""
         freed = kinds = graph.type_index[rows]
@@ -138,7 +142,18 @@ class Companions:
         kind = int(np.argmax(sizes))
         if sizes[kind] <= own:
             return "", ""
-        return self._counted(kind, int(np.count_nonzero(freed == kind))), ""
+        return self._with_keys(kind, rows, int(np.count_nonzero(freed == kind))), ""
+
+    def _with_keys(self, kind: int, rows: NDArray[np.int32], count: int) -> str:
+        """How many objects of some rows are of a type, and whether they are keys."""
+        graph, parent = self._graph, self._metrics.path_parent
+        rows = some_of(rows[graph.type_index[rows] == kind], _SAMPLE)
+        are_keys = bool(len(rows))
+        for row, above in zip(rows.tolist(), parent[rows].tolist(), strict=True):
+            begin, end = graph.ref_start[[max(above, 0), above + 1]].tolist()
+            at = begin + np.flatnonzero(graph.ref_target[begin:end] == row)
+            are_keys &= not KEY_FIELDS.isdisjoint(map(graph.field_name, at.tolist()))
+        return self._counted(kind, count) + (" as keys" if are_keys else "")
 
     def _told_inside(
         self, held: Held, kind: int, rows: NDArray[np.int32]

@@ -17,7 +17,8 @@ import numpy as np
 
 from ingest.heap.graph import RefKind, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects import bounds
+from ingest.suspects import bounds, weak
+from ingest.suspects.companions import KEY_FIELDS
 from ingest.suspects.ended import said_of
 from ingest.suspects.joints import some_of
 from ingest.suspects.ownership import unloads_types
@@ -66,9 +67,6 @@ _SOON_MS = 10_000
 
 _FEW_DELAYS = 100
 """So do no more than so many of which the dump does not tell how long they wait."""
-
-_KEYS = ("key", "_key", "referent")
-"""Fields in which entries of maps have their keys."""
 
 _PATTERNS = {
     "event handlers": "Event handlers are held until they are removed.",
@@ -142,11 +140,8 @@ def evidence(
         doubts.append(
             "Only soft references hold them: they are freed before memory runs out."
         )
-    if _are_keys_held(graph, metrics, members):
-        signs.append(
-            "The values of the weak map refer to their own keys, so no entry ever goes."
-        )
-    if stale := _stale_entries(graph, metrics, members):
+    signs += weak.signs(graph, metrics, holder, members)
+    if stale := weak.stale_entries(graph, metrics, members):
         doubts.append(stale)
     copies = graph.type_names.count(graph.type_name(int(members[0])))
     if copies >= _COPIES and unloads_types(graph):
@@ -491,55 +486,6 @@ def _most(metrics: HeapMetrics, members: NDArray[np.int32], kind: RefKind) -> bo
     return bool(2 * np.count_nonzero(metrics.strength[members] == kind) > len(members))
 
 
-def _are_keys_held(
-    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
-) -> bool:
-    """Whether the objects are values of a weak map which hold the keys of these."""
-    entry_type = named(graph.runtime).weak_entry
-    if not entry_type or graph.ref_kind is None:
-        return False
-    for member in members[:_ENTRIES].tolist():
-        entry = int(metrics.path_parent[member])
-        if entry < 0 or graph.type_name(entry) != entry_type:
-            return False
-        rows = np.arange(*graph.ref_start[entry : entry + 2].tolist())
-        keys = graph.ref_target[rows[graph.ref_kind[rows] == RefKind.WEAK]]
-        at = int(keys[0]) if len(keys) else -1
-        while at >= 0 and at != entry:
-            at = int(metrics.dominator[at])
-        if at != entry:
-            return False
-    return True
-
-
-def _stale_entries(
-    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
-) -> str:
-    """A sentence if most objects are in entries of weak maps that have no key left."""
-    entry_type = named(graph.runtime).weak_entry
-    if not entry_type or entry_type not in graph.type_names:
-        return ""
-    sample = some_of(members, _SAMPLE)
-    entries = metrics.path_parent[sample]
-    entries = entries[entries >= 0]
-    kind = graph.type_names.index(entry_type)
-    entries = entries[graph.type_index[entries] == kind]
-    kinds = graph.ref_kind
-    has_key = [
-        kinds is not None
-        and bool((kinds[slice(*graph.ref_start[at : at + 2])] == RefKind.WEAK).any())
-        for at in entries.tolist()
-    ]
-    count = has_key.count(False)
-    if 2 * count < len(sample):
-        return ""
-    share = count / len(sample)
-    return (
-        f"The keys of {share:.0%} of them are gone: the weak map drops such entries "
-        "when it is used again."
-    )
-
-
 def _by_exceptions(graph: HeapGraph, holder: Holder) -> str:
     """That exceptions which are kept hold the objects, by their tracebacks."""
     names = [graph.type_name(index) for index in holder.between]
@@ -590,7 +536,7 @@ def _few_keys(
         found = [
             name
             for row in range(begin, end)
-            if (graph.field_name(row) or "") in _KEYS
+            if (graph.field_name(row) or "") in KEY_FIELDS
             and runtime.is_limited(name := graph.type_name(int(graph.ref_target[row])))
         ]
         if not found:

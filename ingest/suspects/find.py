@@ -39,6 +39,7 @@ from ingest.suspects.evidence import (
     wait_of,
 )
 from ingest.suspects.outside import outside_of, with_outside
+from ingest.suspects.own import of_library
 from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
 from ingest.suspects.words import Words, counted_objects
@@ -544,6 +545,7 @@ class _Search:
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
             place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
+            library=of_library(graph, paths.places, self._search.classes, holder),
         )
         members = pile.members
         if len(members) == 1 < pile.object_count and not pile.is_run:

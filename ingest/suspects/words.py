@@ -149,6 +149,8 @@ class Words:
         entries: The pattern of what has them as its entries, where its type does not
             tell it; empty for none.
         place: Where the threads are that hold them; empty if that is not known.
+        library: The type of the holder if it is a library's, and the program's own
+            reference on the way to it; each empty if there is none.
     """
 
     type_name: str
@@ -182,6 +184,7 @@ class Words:
     has_room: str = ""
     entries: str = ""
     place: str = ""
+    library: tuple[str, str] = ("", "")
 
     @cached_property
     def pattern(self) -> str:
@@ -348,6 +351,28 @@ class Words:
                 f"To free {what}, find in the program what holds {what}: the file does "
                 f"not tell{self.has_room and f'; {self.has_room}'}."
             )
+        how = self._how(what)
+        if self.function is not None:
+            of_them = "" if self.object_count == 1 else "one of "
+            how += f"; the function that holds {of_them}{what} is {self.function}"
+        elif self.calls is not None:
+            which = "it" if self.object_count == 1 else "one of them"
+            how += f"; {which} calls {self.calls}"
+        if (method := named(self.runtime).ended_by.get(self.type_name)) is not None:
+            each = "it" if self.object_count == 1 else "each"
+            how = f"call {method} of {each}, or {how}"
+        if self.place:
+            how += f"; most of the threads are in {printable(self.place)}"
+        if self.inside_cut:
+            how += f"; or keep {what}, and remove entries at {self.inside_cut}"
+        return f"To free {what}, {how}."
+
+    def _how(self, what: str) -> str:
+        """What is to be done about the cut.
+
+        Args:
+            what: The word for the objects.
+        """
         references = "references" if self.cut.count(" -> ") > 1 else "reference"
         if self.is_sparse:
             how = (
@@ -371,6 +396,9 @@ class Words:
             if self.cut in map(self.captions.of, self.between):
                 at = "of"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
+            if self.library[0] and how.startswith("remove entries"):
+                how += f", as by closing or unregistering {what}"
+                how = f"have {self.library[0]} {how}"
             if self.shared:
                 how = (
                     f"{_COLLECTIONS[self.pattern]} of the {self.shared} that these "
@@ -382,20 +410,14 @@ class Words:
             how = f"remove the {references} {self.cut}"
         else:
             how = f"clear the {references} {self.cut}"
-        if self.function is not None:
-            of_them = "" if self.object_count == 1 else "one of "
-            how += f"; the function that holds {of_them}{what} is {self.function}"
-        elif self.calls is not None:
-            which = "it" if self.object_count == 1 else "one of them"
-            how += f"; {which} calls {self.calls}"
-        if (method := named(self.runtime).ended_by.get(self.type_name)) is not None:
-            each = "it" if self.object_count == 1 else "each"
-            how = f"call {method} of {each}, or {how}"
-        if self.place:
-            how += f"; most of the threads are in {printable(self.place)}"
-        if self.inside_cut:
-            how += f"; or keep {what}, and remove entries at {self.inside_cut}"
-        return f"To free {what}, {how}."
+            if self.library[0]:
+                how = f"have {self.library[0]} {how}"
+        for pattern, words in named(self.runtime).freed_by:
+            if re.search(pattern, self.cut):
+                how = f"{words}: {self.cut}"
+        if self.library[1]:
+            how += f"; the program's own on the way there is {self.library[1]}"
+        return how
 
     def _spoken(self, name: str) -> str:
         """A name without what a compiler or the runtime has made of it."""

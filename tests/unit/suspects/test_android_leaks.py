@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.reports.suspects import next_step
 from tests.dumps.hprof import BOOLEAN, INT, OBJECT, SYSTEM_CLASS
+from tests.unit.suspects.test_evidence import graph_of
 from tests.unit.suspects.test_java_leaks import Program
 
 if TYPE_CHECKING:
@@ -129,6 +131,21 @@ def test_messages_of_a_looper_are_a_queue(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("15 Page (")
     assert "are held in a queue by Looper.mQueue, from" in found.sentence
+    assert "remove the callbacks and messages (Handler." in found.advice
+    assert found.advice.endswith(": Looper.mQueue -> MessageQueue.")
+
+
+def test_a_converted_dump_of_android_is_not_of_a_jvm(tmp_path: Path) -> None:
+    """Of its version only the classes tell."""
+    app = App()
+    app.cls("android/app/ActivityThread")
+    app.main(DATA=app.data(500))
+    graph = graph_of(app.dump, tmp_path)
+    about = {name: getattr(graph, name) for name in ("runtime", "producer")}
+    step = next_step({"format": "hprof", "incomplete": "", **about}, "x.hprof")
+
+    assert graph.producer.startswith("Android Runtime, HPROF 1.0.")
+    assert " another dump (adb shell am dumpheap) after " in step.text
 
 
 def test_observers_of_live_data_are_in_a_map_of_it(tmp_path: Path) -> None:

@@ -444,6 +444,9 @@ def test_values_that_thread_locals_have_left_in_threads(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("40 byte[] (")
     assert found.sentence.endswith(" by CarrierThread.table, from threads exec-#.")
+    assert found.signs == (
+        "Their ThreadLocals are gone, and the threads still have them.",
+    )
 
 
 def test_a_linked_collection_that_also_holds_all_is_named(tmp_path: Path) -> None:

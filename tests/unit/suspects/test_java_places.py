@@ -41,6 +41,29 @@ def test_the_field_of_an_object_names_its_thread_local(tmp_path: Path) -> None:
         " by ThreadLocal Searcher.scratch, from threads exec-#."
     )
     assert found.cut == "ThreadLocal Searcher.scratch -> Scratch"
+    assert found.signs == (
+        "4 threads have all of them, and of each ThreadLocal a thread has one value: "
+        "new ones are made again and again.",
+        "Each value refers to its own ThreadLocal, so none ever goes.",
+    )
+
+
+def test_weak_references_without_referents_are_told(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("app/Ref", "data", above="java/lang/ref/WeakReference")
+    shop.cls("app/View")
+    view = shop.make("app/View")
+    found = [
+        shop.make("app/Ref", data=shop.data(500), referent=view if at < 30 else 0)
+        for at in range(300)
+    ]
+    shop.main(REFS=shop.array("[Ljava/lang/Object;", found), VIEW=view)
+    (suspect,) = shop.found(tmp_path).suspects
+
+    assert suspect.sentence.startswith("300 Ref (")
+    assert suspect.signs == (
+        "The objects that 90% of these weak references had are gone.",
+    )
 
 
 def test_a_static_field_is_named_before_what_a_compiler_has_made(
@@ -159,4 +182,39 @@ def test_subscribers_of_a_publisher_are_event_handlers(tmp_path: Path) -> None:
     assert found.advice == (
         "To free them, remove the handlers at static field Main.QUOTES -> "
         "SubmissionPublisher."
+    )
+
+
+def test_entries_of_a_library_are_not_the_programs_to_remove(tmp_path: Path) -> None:
+    """The static field of the program tells that the meter is of a library."""
+    shop = Program()
+    shop.cls("org/metrics/Meter", "callbacks")
+    shop.cls("org/metrics/Callback", "data")
+    shop.cls("app/Bot", "meter")
+    calls = [shop.make("org/metrics/Callback", data=shop.data(500)) for _ in range(300)]
+    meter = shop.make("org/metrics/Meter", callbacks=shop.map_of(calls))
+    shop.main(BOT=shop.make("app/Bot", meter=meter))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.advice == (
+        "To free them, have Meter remove entries at Meter.callbacks -> HashMap, as by "
+        "closing or unregistering them; the program's own on the way there is "
+        "Bot.meter."
+    )
+    assert found.cut == "Meter.callbacks -> HashMap"
+
+
+def test_a_coroutine_that_waits_is_cancelled(tmp_path: Path) -> None:
+    """What only the runtime has made refers to what waits."""
+    shop = Program()
+    shop.cls("app/Checkout$run$1", "completion")
+    shop.cls("app/Job", "data")
+    jobs = [shop.make("app/Job", data=shop.data(500)) for _ in range(300)]
+    waits = shop.make("app/Checkout$run$1", completion=shop.map_of(jobs))
+    shop.main(RUN=waits)
+    suspect, *_ = shop.found(tmp_path).suspects
+
+    assert suspect.advice == (
+        "To free them, cancel or resume the coroutines that wait: "
+        "Checkout$run$1.completion -> HashMap."
     )

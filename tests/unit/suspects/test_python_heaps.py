@@ -315,7 +315,7 @@ def test_keys_that_have_much_are_told_with_the_values(tmp_path: Path) -> None:
     found = suspect_of(heap, tmp_path)
 
     assert found.sentence.startswith("400 Page (")
-    assert " with 400 Session are held in a map by global " in found.sentence
+    assert " with 400 Session as keys are held in a map by global " in found.sentence
 
 
 def test_the_rows_of_a_class_that_extends_a_list_are_told(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+"""Whose a holder is: a field of a library is not one that a program can change."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.heap.graph import NO_TYPE, RootKind
+from ingest.runtimes import TypeClass, named
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ingest.heap.graph import HeapGraph
+    from ingest.suspects.holders import Holder
+    from ingest.what_if.places import ReferencePlaces
+
+_TOP = ("com", "dev", "io", "net", "org")
+"""First parts of names that say nothing of whose a type is."""
+
+
+def _family(type_name: str) -> str:
+    """The first parts of the name of a type, which those of one library share."""
+    parts = type_name.split(".")[:-1]
+    return ".".join(parts[: 1 + (parts[:1] != [] and parts[0] in _TOP)])
+
+
+def of_library(
+    graph: HeapGraph,
+    places: ReferencePlaces,
+    classes: NDArray[np.uint8],
+    holder: Holder,
+) -> tuple[str, str]:
+    """The type of a holder in words if it is of a library, and what is nearest to it.
+
+    Libraries that are not the runtime's are known by the static field of the program
+    that leads to them.
+
+    Returns:
+        The type, empty if it is the program's or nothing tells; and the program's own
+        reference on the way to it, empty if that is none but the root.
+    """
+    runtime, at = named(graph.runtime), holder.index
+    name = holder.type_name or ""
+    is_thread = at >= 0 and holder.root_kind == RootKind.THREAD.label
+    if not runtime.has_private_fields or holder.name or not name:
+        return "", ""
+    if is_thread and holder.path[0] == at:
+        return "", ""
+    declaring = int(graph.root_type[holder.root])
+    is_static = declaring != NO_TYPE and holder.root_kind == RootKind.STATIC.label
+    own = graph.type_names[declaring] if is_static else ""
+    if not own or runtime.type_classes([own])[0] != TypeClass.PROGRAM:
+        own = name
+
+    def is_own(kind: int) -> bool:
+        is_program = kind >= 0 and classes[kind] == TypeClass.PROGRAM
+        return is_program and _family(graph.type_names[kind]) == _family(own)
+
+    kind = int(graph.type_index[at]) if at >= 0 else declaring
+    if is_own(kind):
+        return "", ""
+    above = holder.path[: holder.path.index(at) + 1] if at in holder.path else ()
+    found = ""
+    for source, below in pairwise(above):
+        begin, end = graph.ref_start[source : source + 2].tolist()
+        is_it = graph.ref_target[begin:end] == below
+        field = graph.field_name(begin + int(np.argmax(is_it)))
+        is_static = places.declares(source, field)
+        kinds = places.described[source] if is_static else graph.type_index[source]
+        if is_own(int(kinds)) and not (field or "").startswith("<"):
+            found = places.holder(source, field)
+    # What has a nested type has the methods, too.
+    return graph.captions.of(name.partition("$")[0] or name), found
