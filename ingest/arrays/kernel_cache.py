@@ -225,11 +225,39 @@ class _BroughtLocator(_Locator):
 
 
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+    """What is stored of a kernel: of one that Python calls, only the machine code.
+
+    numba stores its bitcode, too, from which other code is made that calls it. To read
+    that again takes longer than all else when code is loaded.
+    """
+
     _locator_classes = (_Locator,)
+    is_callee = False
+
+    def reduce(self, cres: Any) -> tuple[Any, ...]:  # noqa: ANN401
+        (name, kind, (code, bitcode)), described, *rest = super().reduce(cres)
+        if not self.is_callee:
+            bitcode = _names_of(cres.library, described.env_name)
+        return ((name, kind, (code, bitcode)), described, *rest)
 
 
-class _BroughtImplementation(CompileResultCacheImpl):  # type: ignore[misc]
+class _BroughtImplementation(_Implementation):
     _locator_classes = (_BroughtLocator,)
+
+
+def _names_of(library: Any, environment: str) -> bytes:  # noqa: ANN401
+    """Bitcode that defines what numba looks for in loaded code by its name."""
+    module = ir.Module()
+    ir.GlobalVariable(module, ir.IntType(8).as_pointer(), environment).initializer = (
+        ir.Constant(ir.IntType(8).as_pointer(), None)
+    )
+    for defined in library.get_defined_functions():
+        function = ir.Function(
+            module, ir.FunctionType(ir.VoidType(), []), defined.name
+        )
+        ir.IRBuilder(function.append_basic_block()).ret_void()
+    bitcode: bytes = llvmlite.binding.parse_assembly(str(module)).as_bitcode()
+    return bitcode
 
 
 class _BroughtCache(FunctionCache):  # type: ignore[misc]
@@ -239,7 +267,7 @@ class _BroughtCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], is_callee: bool) -> None:
         super().__init__(function)
-        self._is_callee = is_callee
+        self._is_callee = self._impl.is_callee = is_callee
         brought = _BroughtLocator(function).get_cache_path()
         self._brought = IndexDataCacheFile(brought, self._impl.filename_base, "")
 
