@@ -192,7 +192,9 @@ def search_roots(
 
     apart = np.empty(0, np.int32) if best is None else _apart(graph, ~is_weak)
     distance[apart] = 1  # seen, until the search from the best roots is done
-    for some in _in_turn(graph, ~is_weak, best):
+    turns = list(_in_turn(graph, ~is_weak, best))
+    # A module may be in nothing but a variable: those have a second turn.
+    for some in [*turns, *turns[:1]]:
         follow(RefKind.STRONG, *at_roots(graph.root_object[some]))
         distance[apart[parent[apart] == UNREACHABLE]] = -1
     if all_strong:

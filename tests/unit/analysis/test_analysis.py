@@ -63,6 +63,19 @@ def test_a_live_thread_is_not_what_a_static_field_leads_to() -> None:
     assert reach.distance.tolist() == [1, 1, 2]
 
 
+def test_a_module_that_only_a_variable_has_is_reached() -> None:
+    graph = graph_of([1], [], roots=[0])
+    kinds = np.array([RootKind.STATIC], np.uint8)
+    graph = replace(
+        graph, root_kind=kinds, runtime="python", type_names=("module",),
+        type_index=np.zeros(2, np.int32),
+    )  # fmt: skip
+
+    reach = search_roots(graph, best=np.array([True]))
+
+    assert reach.parent.tolist() == [ROOT, 0]
+
+
 def test_garbage_has_no_dominator_no_distance_and_retains_nothing() -> None:
     graph = graph_of([], [0, 2], [1], roots=[0])
 
