@@ -51,9 +51,8 @@ _MUCH_MORE, _NEARLY = 3, 0.97
 _WHOLE = 1 << 24
 _SAMPLE = 256
 _LONGEST_PATH = 100_000
-_LONGEST_LINK = 4
+_LONGEST_LINK, _FEW_PLACES = 4, 2
 _NEARLY_ALL = 0.99
-_FEW_PLACES = 2
 
 
 class Cuts(Covers):
@@ -121,11 +120,13 @@ class Cuts(Covers):
                 if self._referrers.is_left(cut, other):
                     self._left.add((text, other))
                     return None
-            loose = self._what_if.loose(cut)
-            self._loose[text] = np.packbits(loose)
-            if not self._has_most(self._loose[text], members):
-                return None
-            lost = self._what_if.lost(cut, loose)
+            lost = self._referrers.below(cut)
+            if lost is None:
+                loose = self._what_if.loose(cut)
+                self._loose[text] = np.packbits(loose)
+                if not self._has_most(self._loose[text], members):
+                    return None
+                lost = self._what_if.lost(cut, loose)
             size = int(self._graph.shallow_bytes[lost].sum())
             release_pages(self._graph.shallow_bytes)
             self._freed[text] = np.packbits(lost), size
@@ -151,9 +152,8 @@ class Cuts(Covers):
         own, kind = kind, -1 if is_of_own_type else kind
         target, member = self._joint(members, retained_bytes), int(members[0])
         least = ENOUGH * retained_bytes
-        above: list[int] = []
-        if target is not None:
-            above = list(islice(self._upwards(target, least), MOST_LEVELS))
+        upwards = () if target is None else self._upwards(target, least)
+        above = list(islice(upwards, MOST_LEVELS))
         cover = self._shared_cover(members, ROOT if target is None else target, kind)
         of_cover: Iterator[Verified] = (
             found
@@ -553,9 +553,8 @@ class Cuts(Covers):
             local = self._cover(target, kind, 2, inside)
             if local and len(self._words_of(local)) == 1 and self._is_local(local[0]):
                 return local
-        found = [cover for cover in (far, near) if cover]
-        found.sort(key=lambda cover: self._says_little(cover[0]))
-        return found[0] if found else None
+        found = filter(None, (far, near))
+        return min(found, key=lambda one: self._says_little(one[0]), default=None)
 
     # -- objects that are held one by one, in the same role
 
@@ -578,16 +577,17 @@ class Cuts(Covers):
         if common is None:
             return None
         edge, held, share = common
-        if self._classes[kind] != TypeClass.PROGRAM and self._is_of_values(edge):
+        is_own = self._classes[kind] == TypeClass.PROGRAM
+        if not is_own and self._is_of_values(edge):
             return None
         size = int(self._metrics.retained_bytes[held].sum())
-        texts = [f"{self.role(edge)} -> {self._target(edge)}"]
-        if self._classes[kind] == TypeClass.PROGRAM:
-            texts.append(self._graph.captions.of(self._graph.type_names[kind]))
-        for text in texts:
+        if len(held) <= most or share >= ENOUGH / TOO_MUCH:  # else it frees too little
+            text = f"{self.role(edge)} -> {self._target(edge)}"
             if (found := self.of_text(text, [edge], held, size)) is not None:
-                return found, held, text != texts[0] and share < ENOUGH
-        return None
+                return found, held, False
+        text = self._graph.captions.of(self._graph.type_names[kind])
+        found = self.of_text(text, [edge], held, size) if is_own else None
+        return None if found is None else (found, held, share < ENOUGH)
 
     def _is_of_values(self, edge: Edge) -> bool:
         """Whether the runtime's values hold: texts, which all parts of it have."""

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, holding_references, holding_roots
+from ingest.analysis.distances import (
+    ROOT,
+    UNREACHABLE,
+    holding_references,
+    holding_roots,
+)
+from ingest.analysis.trees import marked
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import starts_type
 
@@ -143,6 +149,27 @@ class Referrers:
         return has_root and all(
             not cut.references[self.between(*pair)].all() for pair in pairwise(path)
         )
+
+    def below(self, cut: Cut) -> Bools | None:
+        """Bool (N + M,). What a cut of one object frees: what it dominates.
+
+        ``None`` if the cut leads to several objects, or leaves one a reference from
+        elsewhere: then that is not all, or too much.
+        """
+        graph, dominator = self._graph, self._metrics.dominator
+        roots = cut.roots & self.root_holds
+        targets = [graph.ref_target[cut.references], graph.root_object[roots]]
+        found = np.unique(np.concatenate([*targets, np.flatnonzero(cut.objects)]))
+        if len(found) != 1 or dominator[found[0]] == UNREACHABLE:
+            return None
+        target = int(found[0])
+        rows, sources, _ = self.of(target)
+        is_inside: Bools = marked(dominator, [found]) == 1
+        if not cut.objects[target]:
+            left = sources[~cut.references[rows]]
+            if not is_inside[left].all() or not cut.roots[self.roots_of(target)].all():
+                return None
+        return is_inside
 
     def between(self, source: int, target: int) -> NDArray[np.intp]:
         """The rows of the references of one object to another that hold."""

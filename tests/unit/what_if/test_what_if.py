@@ -8,13 +8,15 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import event, given
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from ingest.analysis.dominators import dominator_tree
+from ingest.analysis.metrics import analyse
 from ingest.analysis.preorder import preorder_of
 from ingest.errors import NotFound
 from ingest.heap.graph import HeapGraph, RootKind
+from ingest.suspects.edges import Referrers
 from ingest.what_if.best_cuts import NEARLY, _ReferenceGroups, best_cuts
 from ingest.what_if.cut_parser import CutParser
 from ingest.what_if.freed import Cut, WhatIf
@@ -257,3 +259,25 @@ def test_words_of_a_root_are_meant_where_their_end_is_written() -> None:
 
     with pytest.raises(NotFound, match=re.escape(f"; did you mean {words!r}")):
         CutParser(graph).cut(end)
+
+
+@THOROUGH
+@given(small_graphs(), st.data())
+def test_a_cut_of_all_that_holds_one_object_frees_what_it_dominates(
+    graph: HeapGraph, data: st.DataObject
+) -> None:
+    metrics = analyse(graph)
+    target = data.draw(st.integers(0, len(graph.object_id) - 1))
+    cut = Cut.nothing(graph)
+    for flags, objects in (
+        (cut.references, graph.ref_target),
+        (cut.roots, graph.root_object),
+    ):
+        rows = np.flatnonzero(objects == target)
+        flags[rows[data.draw(st.integers(0, len(rows))) :]] = True
+    cut.objects[target] = data.draw(st.booleans())
+
+    found = Referrers(graph, metrics).below(cut)
+
+    assume(found is not None)
+    assert found.tolist() == WhatIf(graph).lost(cut).tolist()
