@@ -248,13 +248,11 @@ class _BroughtImplementation(_Implementation):
 def _names_of(library: Any, environment: str) -> bytes:  # noqa: ANN401
     """Bitcode that defines what numba looks for in loaded code by its name."""
     module = ir.Module()
-    ir.GlobalVariable(module, ir.IntType(8).as_pointer(), environment).initializer = (
-        ir.Constant(ir.IntType(8).as_pointer(), None)
-    )
+    ir.GlobalVariable(
+        module, ir.IntType(8).as_pointer(), environment
+    ).initializer = ir.Constant(ir.IntType(8).as_pointer(), None)
     for defined in library.get_defined_functions():
-        function = ir.Function(
-            module, ir.FunctionType(ir.VoidType(), []), defined.name
-        )
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), []), defined.name)
         ir.IRBuilder(function.append_basic_block()).ret_void()
     bitcode: bytes = llvmlite.binding.parse_assembly(str(module)).as_bitcode()
     return bitcode

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from enum import IntEnum
 from fnmatch import translate
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -417,6 +417,16 @@ class Runtime:
             own: Globs of types that are the program's own, whatever the runtime says;
                 globs that begin with ``!`` are of a library. The last match decides.
         """
+        return np.array(self._classes(tuple(type_names), tuple(own)), np.uint8)
+
+    @cached_property
+    def _classes(self) -> Callable[[tuple[str, ...], tuple[str, ...]], list[TypeClass]]:
+        """The same, remembered for those that were asked last: of all of a heap."""
+        return lru_cache(maxsize=4)(self._classified)
+
+    def _classified(
+        self, type_names: tuple[str, ...], own: tuple[str, ...]
+    ) -> list[TypeClass]:
         rules = list(self._rules)
         for glob in own:
             kind = TypeClass.LIBRARY if glob.startswith("!") else TypeClass.PROGRAM
@@ -427,7 +437,7 @@ class Runtime:
                 if matches(name):
                     classes[name] = kind
                     break
-        return np.array([classes[name] for name in type_names], np.uint8)
+        return [classes[name] for name in type_names]
 
 
 def _any(globs: Sequence[str]) -> Callable[[str], object]:

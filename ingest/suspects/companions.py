@@ -134,8 +134,10 @@ class Companions:
         freed = kinds = graph.type_index[rows]
         classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
         is_value = classes[kinds] <= TypeClass.LIBRARY
-        is_value &= graph.ref_start[rows] < graph.ref_start[rows + 1]  # no mere bytes
-        is_value &= ~np.isin(rows, held.holder.between)  # what has them itself
+        rows, kinds = rows[is_value], kinds[is_value]
+        # Without mere bytes, and without what has them itself.
+        is_value = graph.ref_start[rows] < graph.ref_start[rows + 1]
+        is_value &= ~np.isin(rows, held.holder.between)
         rows, kinds = rows[is_value], kinds[is_value]
         sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
         sizes[pile.type_index] = 0
@@ -197,10 +199,10 @@ class Companions:
         classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
         if classes[pile.type_index] != TypeClass.PROGRAM:
             return None
+        rows = rows[classes[graph.type_index[rows]] == TypeClass.LIBRARY]
         above = metrics.dominator[rows]
-        is_in = (classes[graph.type_index[rows]] == TypeClass.LIBRARY) & (above >= 0)
-        is_in &= classes[graph.type_index[above]] == TypeClass.CONTAINER
-        rows = rows[is_in]
+        is_in = classes[graph.type_index[above]] == TypeClass.CONTAINER
+        rows = rows[is_in & (above >= 0)]
         kinds = graph.type_index[rows]
         sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
         kind = int(np.argmax(sizes))
