@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, event, given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from ingest.analysis.dominators import dominator_tree
@@ -279,5 +279,5 @@ def test_a_cut_of_all_that_holds_one_object_frees_what_it_dominates(
 
     found = Referrers(graph, metrics).below(cut)
 
-    assume(found is not None)
-    assert found.tolist() == WhatIf(graph).lost(cut).tolist()
+    event(f"one object: {found is not None}")
+    assert found is None or np.array_equal(found, WhatIf(graph).lost(cut))
