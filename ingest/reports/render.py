@@ -7,14 +7,15 @@ move the cursor, open a tag or break a table.
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 import shutil
 import sys
 import textwrap
 from enum import StrEnum
+from itertools import zip_longest
 from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
 from ingest.queries.answer import GraphPath
 from ingest.reports.paths import graph_path_steps, path_text
@@ -126,7 +127,7 @@ def table_text(
     numeric = [_is_numeric([row[at] for row in rows]) for at in range(len(heads))]
     needed = []
     for at, head in enumerate(heads):
-        longest = max([len(row[at]) for row in cells], default=0)
+        longest = max([_length(row[at]) for row in cells], default=0)
         if not numeric[at]:
             longest = min(longest, _NARROWEST_TEXT)
         needed.append(max(longest, *map(len, head.split() or [""])))
@@ -134,7 +135,7 @@ def table_text(
     if spare < 0:
         return _blocks(heads, cells, indent, room)
     wanted = [
-        max((len(row[at]) for row in cells), default=0) for at in range(len(heads))
+        max((_length(row[at]) for row in cells), default=0) for at in range(len(heads))
     ]
     # Dates and other short texts first, then names; headings can wrap.
     for chosen in (
@@ -169,30 +170,29 @@ def _grid(
     widths: list[int],
     numeric: list[bool],
 ) -> str:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    wrapped = list(map(textwrap.wrap, heads, widths))
+    tall = max(map(len, wrapped))
+    folds = [[[""] * (tall - len(lines)) + lines for lines in wrapped]]
+    folds += [list(map(name_lines, row, widths)) for row in cells]
+    lines = [
+        (" " * _BETWEEN).join(map(_padded, parts, widths, numeric))
+        for row in folds
+        for parts in zip_longest(*row, fillvalue="")
+    ]
+    lines.insert(tall, "─" * len(lines[0]))
+    return "".join(f"{indent}{line}".rstrip() + "\n" for line in lines)
 
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0)
-    )
-    for at, head in enumerate(heads):
-        table.add_column(
-            Text(head),
-            justify="right" if numeric[at] else "left",
-            overflow="fold",
-            width=widths[at],
-        )
-    for row in cells:
-        folds = map(name_lines, row, widths)
-        table.add_row(*(Text("\n".join(lines)) for lines in folds))
-    out = io.StringIO()
-    room = sum(widths) + _BETWEEN * len(widths)
-    Console(file=out, width=room, highlight=False, color_system=None).print(table)
-    return "".join(
-        f"{indent}{line}".rstrip() + "\n" for line in out.getvalue().splitlines()
-    )
+
+def _padded(text: str, width: int, is_right: bool) -> str:
+    spaces = " " * (width - _length(text))
+    return spaces + text if is_right else text + spaces
+
+
+def _length(text: str) -> int:
+    """The width of a text; some characters of Asia are as wide as two others."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if east_asian_width(one) in "FW" else 1 for one in text)
 
 
 def name_lines(text: str, room: int) -> list[str]:
@@ -201,17 +201,19 @@ def name_lines(text: str, room: int) -> list[str]:
     It is broken between the parts of its names; if necessary, between the words of a
     part, or anywhere.
     """
-    if len(text) <= room:
+    if _length(text) <= room:
         return [text]
     pieces = [
         part
         for piece in _PIECE.findall(text)
-        for word in ([piece] if len(piece.rstrip()) <= room else _WORD.findall(piece))
+        for word in (
+            [piece] if _length(piece.rstrip()) <= room else _WORD.findall(piece)
+        )
         for part in _chunks(word, room)
     ]
     lines = [""]
     for piece in pieces:
-        if len(lines[-1]) + len(piece.rstrip()) <= room:
+        if _length(lines[-1]) + _length(piece.rstrip()) <= room:
             lines[-1] += piece
         else:
             lines.append(piece)
@@ -219,9 +221,10 @@ def name_lines(text: str, room: int) -> list[str]:
 
 
 def _chunks(word: str, room: int) -> list[str]:
-    if len(word.rstrip()) <= room:
+    if _length(word.rstrip()) <= room:
         return [word]
-    return [word[at : at + room] for at in range(0, len(word), room)]
+    step = room if word.isascii() else max(room // 2, 1)
+    return [word[at : at + step] for at in range(0, len(word), step)]
 
 
 def _blocks(heads: list[str], cells: list[list[str]], indent: str, room: int) -> str:

@@ -44,20 +44,20 @@ FLOORS = {
 """Each room, a folder or a module, by its longest name here. Two rooms of one floor
 do not see each other: so no format sees another."""
 
-TOOLS = {"typer", "rich", "neo4j", "tqdm"}
+TOOLS = {"typer", "neo4j", "tqdm"}
 FORBIDDEN = {
     "runtimes": TOOLS, "heap": TOOLS, "queries": TOOLS, "readers": TOOLS,
     "analysis": TOOLS, "suspects": TOOLS, "what_if": TOOLS,
     "capture": TOOLS, "tables": TOOLS, "dumps": TOOLS,
-    "system": TOOLS, "words": {"typer", "neo4j", "tqdm"}, "arrays": TOOLS,
+    "system": TOOLS, "words": TOOLS, "arrays": TOOLS,
     "browser": TOOLS, "compare": TOOLS,
-    "server": {"typer", "rich", "tqdm"},
-    "database": {"typer", "rich", "tqdm"},
+    "server": {"typer", "tqdm"},
+    "database": {"typer", "tqdm"},
     "fleet": TOOLS,
     "answers": TOOLS,
     "redact": TOOLS,
-    "api": {"typer", "rich", "neo4j"},
-    "reports": {"typer", "neo4j", "tqdm"},
+    "api": {"typer", "neo4j"},
+    "reports": TOOLS,
 }  # fmt: skip
 """Packages that a room and what is in it may not import."""
 

@@ -216,6 +216,26 @@ def test_headings_give_way_to_names() -> None:
     assert text.splitlines()[-1] == f"+1       {name}"
 
 
+def test_wide_characters_and_headings_of_several_lines_are_aligned() -> None:
+    names = ["売上", "売上明細.一覧表示.集計結果"]
+
+    text = table_text(
+        ["type", "direct_total_bytes"],
+        [*zip(names, [7, 12345678], strict=True)],
+        50 * " ",
+    )
+
+    assert [line[50:] for line in text.splitlines()] == [
+        "                        direct",
+        "                         total",
+        "type                     bytes",
+        "──────────────────────────────",
+        "売上                         7",
+        "売上明細.一覧表示.  12,345,678",
+        "集計結果",
+    ]
+
+
 def test_commands_in_brackets_are_broken_only_between_them() -> None:
     text = f"{'word ' * 6}(ingest capture node PID, or ingest capture chrome HOST:PORT)"
 
