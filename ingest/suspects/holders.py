@@ -564,19 +564,19 @@ class Paths:
         best = min((one for one in found if one[0] >= count), default=None)
         if best is None:
             return ""
-        return f"{self._variable(best[1])} has room for about {best[0]:,}"
+        return f"it may be {self._variable(best[1])} with room for about {best[0]:,}"
 
     def _variable(self, index: int) -> str:
-        """An object of a collection by what refers to it: ``Map sessions of Shop``."""
+        """A collection by what refers to it: ``Shop.sessions, a Map``."""
         graph = self._graph
         words = printable(graph.captions.of(graph.type_name(index)))
         rows = np.flatnonzero(graph.ref_target == index)
         sources = graph.sources(rows).tolist()
         for row, source in zip(rows.tolist(), sources, strict=True):
             if (field := graph.field_name(row)) is not None:
-                of = printable(graph.captions.of(graph.type_name(source)))
-                return f"{words} {printable(field)} of {of}"
-        return f"{words} {graph.address(index)}"
+                where = printable(self.places.holder(source, field))
+                return f"{where}, a {words}"
+        return f"a {words}, {graph.address(index)},"
 
     def _called_by(self, index: int) -> list[int]:
         """The functions that a timer refers to, or one that is suspended there."""

@@ -83,7 +83,7 @@ def note(snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes) -
 
 
 def _path(row: int, snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> str:
-    """A collection by what refers to it: ``Map sessions of GlobalObject 0x28b50``."""
+    """A collection by what refers to it: ``Map GlobalObject.sessions``."""
     strings = snapshot.strings
     kind = strings.text(int(snapshot.name[row]))
     at = np.flatnonzero(edges.to == row)
@@ -92,4 +92,4 @@ def _path(row: int, snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> str:
         return f"{kind} {int(snapshot.id[row]):#x}"
     owner = int(np.searchsorted(edges.start, at[0], "right")) - 1
     holder = strings.text(int(snapshot.name[owner])).removeprefix(_ENVIRONMENT)
-    return f"{kind} {strings.text(int(edges.name[at[0]]))} of {holder}"
+    return f"{kind} {holder}.{strings.text(int(edges.name[at[0]]))}"

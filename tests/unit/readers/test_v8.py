@@ -446,7 +446,7 @@ def test_what_bun_leaves_out_hangs_below_roots_that_are_not_recorded(
     ]
     assert alive(graph) == {int(known) for known in graph.object_id}
     assert metrics.retained_bytes[row[number(6)]] == 64
-    room = "Map open of JSModuleEnvironment for about 4,096"
+    room = "Map JSModuleEnvironment.open for about 4,096"
     assert any(room in note for note in graph.notes)
 
 
@@ -460,7 +460,7 @@ def test_what_bun_leaves_out_is_a_suspect_whose_cut_frees_it(reading: Reading) -
         "are held by a Map, Set or variable, whose contents Bun does not record."
     )
     assert suspect.advice.endswith(
-        "tell; Map open of system / JSModuleEnvironment has room for about 4,098."
+        "tell; it may be module-level open, a Map with room for about 4,098."
     )
     assert (suspect.object_count, suspect.retained_bytes) == (4000, 4000 * 64)
     cut = CutParser(graph).cut(suspect.cut)

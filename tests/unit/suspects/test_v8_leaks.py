@@ -547,7 +547,7 @@ def test_a_map_of_lists_in_bun_needs_room_for_the_lists(tmp_path: Path) -> None:
 
     (suspect, *_) = suspects_of(heap, tmp_path)
 
-    assert "has room for about 4,098." in suspect.advice
+    assert "with room for about 4,098." in suspect.advice
 
 
 def test_the_scope_around_another_one_is_no_variable(tmp_path: Path) -> None:
