@@ -183,6 +183,8 @@ class Runtime:
             once; empty if there are none.
         ended_by: The method that ends what objects of a type do, and with it what holds
             them, by their full name.
+        wakes: What has the tasks that wait for it, by its full name, and the method
+            with which it lets them go on.
         awaits: The field in which tasks have the future that they wait for, by their
             full name.
         writes: How a program of it writes a dump, where no command takes one.
@@ -334,6 +336,7 @@ class Runtime:
     stack_of: str = ""
     delays: str = ""
     ended_by: Mapping[str, str] = field(default_factory=dict)
+    wakes: Mapping[str, str] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)
     writes: str = ""
     unrecorded: Mapping[str, int] = field(default_factory=dict)

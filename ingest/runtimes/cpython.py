@@ -133,6 +133,12 @@ CPYTHON = Runtime(
         "event handlers": r"^method$",
         "cache": r"_lru_list_elem|_lru_cache",
     },
+    wakes={
+        "asyncio.locks.Event": "set()", "asyncio.locks.Condition": "notify_all()",
+        "asyncio.locks.Lock": "release()", "asyncio.locks.Semaphore": "release()",
+        "asyncio.locks.BoundedSemaphore": "release()",
+    },
+    spoken=((r"\b_?asyncio\.(?:locks\.|queues\.)?", "asyncio."),),
     awaits={"_asyncio.Task": "_fut_waiter", "asyncio.tasks.Task": "_fut_waiter"},
     limits={
         # Its parameters are told by a function, which has them in its closure.

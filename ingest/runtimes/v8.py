@@ -86,6 +86,9 @@ V8 = Runtime(
     of_debugger=("DevTools console",),
     prototype_type="(prototype)",
     timers_by_ms="TimersList",
+    freed_by=(
+        (r"\.jQuery\d+ ->", "remove what jQuery keeps (with off() or removeData())"),
+    ),
     spoken=((r"^ScriptedAnimationController$", "requestAnimationFrame"),),
     root_words={"handle": "a native handle"},
     patterns={

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.types import rows_where
 from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.joints import some_of
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 _WORDS = ("cleared", "closed", "destroyed", "disposed", "finished")
 _SAMPLE = 1000
 
+_MANY_ELEMENTS = 20
+"""Elements in no document that are told of what has them; each may be of one part."""
+
 
 def components(graph: HeapGraph, classes: NDArray[np.uint8]) -> Ints:
     """int32: the program's components that the system has ended, as values say."""
@@ -30,6 +34,39 @@ def components(graph: HeapGraph, classes: NDArray[np.uint8]) -> Ints:
     rows = rows[is_ended].astype(np.int32)
     is_own = classes[graph.type_index[rows]] == TypeClass.PROGRAM
     return np.asarray(rows[is_own])
+
+
+def detached(graph: HeapGraph) -> Ints:
+    """int32: elements whose type says that they are in no document, if there are."""
+    prefixes = tuple(named(graph.runtime).ended)
+    if not prefixes:
+        return np.empty(0, np.int32)
+    kinds = [name.startswith(prefixes) for name in graph.type_names]
+    if not any(kinds):
+        return np.empty(0, np.int32)
+    return rows_where(np.array(kinds)[graph.type_index])
+
+
+def detached_with(
+    graph: HeapGraph, elements: Ints, lost: Bools, kind: int, count: int
+) -> str:
+    """A sentence if a cut frees many such elements besides those of one type.
+
+    Args:
+        graph: The heap.
+        elements: What `detached` says.
+        lost: Objects that the cut frees.
+        kind: The type of the suspect.
+        count: How many objects the suspect has: fewer elements are not told.
+    """
+    found = int(np.count_nonzero(lost[elements]))
+    if found < max(count, _MANY_ELEMENTS):
+        return ""
+    for prefix, what in named(graph.runtime).ended.items():
+        if not graph.type_names[kind].startswith(prefix):
+            hold = "It holds" if count == 1 else "They hold"
+            return f"{hold} {found:,} elements that are {what}."
+    return ""
 
 
 def said_of(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:

@@ -129,7 +129,7 @@ def evidence(
         holder: What holds the objects.
         members: int32. The objects.
         pattern: How they are held.
-        known: What `unused_slots` and `ended.held_with` say of them.
+        known: What `unused_slots` and `ingest.suspects.ended` say of them.
         wait: What `wait_of` says of the holder.
         cancelled: What `cancelled_tasks` says of the objects.
     """

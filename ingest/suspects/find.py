@@ -26,7 +26,7 @@ from ingest.suspects.companions import Companions
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.cuts import ENOUGH
 from ingest.suspects.edges import has_bit
-from ingest.suspects.ended import held_with
+from ingest.suspects.ended import detached_with, held_with
 from ingest.suspects.evidence import (
     Evidence,
     cancelled_tasks,
@@ -552,8 +552,12 @@ class _Search:
             # What frees one of them frees the others, too.
             is_like = cut.lost & (graph.type_index == pile.type_index)
             members = np.flatnonzero(is_like).astype(np.int32)
-        ended = held_with(graph, self._search.ended, cut.lost, pile.type_index)
-        known = slots, ended
+        kind, search = pile.type_index, self._search
+        known = (
+            slots,
+            held_with(graph, search.ended, cut.lost, kind),
+            detached_with(graph, search.detached, cut.lost, kind, pile.object_count),
+        )
         found = evidence(
             graph, metrics, holder, members, words.pattern, known, wait, cancelled
         )

@@ -22,7 +22,7 @@ from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind, RootFlag, RootKind, starts_type
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.classes import classes_of
-from ingest.suspects.ended import components
+from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import some_of
@@ -179,7 +179,7 @@ class PileSearch:
         self._large = rows_where(metrics.retained_bytes >= self.least)
         release_pages(graph.shallow_bytes)
         self._searches = 0
-        self.ended = components(graph, self.classes)
+        self.ended, self.detached = components(graph, self.classes), detached(graph)
 
     def held(self, pile: Pile, most: int = SAMPLE) -> Held | None:
         """The pile without what others hold, and its cut; ``None`` if it has none.

@@ -53,6 +53,7 @@ _PHRASES = {
     "registrations": "as cancellation registrations",
     "event handlers": "as event handlers",
     "lock": "as waiters of a lock",
+    "waiters": "as waiters",
     "lazy list": "in a lazy list",
     "cache": "in a cache",
     "queue": "in a queue",
@@ -194,6 +195,8 @@ class Words:
         if cells and holder.reference == cells:
             between = between[2:]  # what has the variables is no list of the program
         names = [name for name in between if name != self.type_name]
+        if self._waker:
+            return "waiters"
         is_handle = holder.index < 0 and holder.root_kind in ("handle", "jni_global")
         for pattern, matches in _patterns(self.runtime):
             # A delegate holds the other handlers of its event in an array.
@@ -213,6 +216,12 @@ class Words:
         if self.is_run:
             return "linked list"
         return "handles" if is_handle else "object"
+
+    @property
+    def _waker(self) -> str:
+        """The type of what has the tasks that wait for it, and them; or empty."""
+        wakes = named(self.runtime).wakes
+        return next((name for name in self.between[:-1] if name in wakes), "")
 
     def _kept_in(
         self, names: Sequence[str], is_delegate: Callable[[str], object]
@@ -305,6 +314,8 @@ class Words:
             text = f"{what} in {collection}"
         else:
             phrase = _PHRASES[self.pattern]
+            if self._waker:
+                phrase += f" of the {self._short(self._waker)}"
             if named(self.runtime).has_shape(self.type_name):
                 phrase = phrase.replace("as event", "through event")  # what they have
             text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
@@ -380,8 +391,15 @@ class Words:
             )
         elif self.is_cancelled:
             how = f"remove tasks from their queue when they are cancelled: {self.cut}"
+        elif self._waker:
+            which = self._holder
+            if self._waker != self.between[0]:
+                which = f"the {self._short(self._waker)} that has {what}"
+            method = named(self.runtime).wakes[self._waker]
+            how = f"call {method} of {which}, or cancel what waits: {self.cut}"
         elif self.future:
-            how = f"finish the {self.future}, or remove the {references} {self.cut}"
+            future = self._spoken(self.future)
+            how = f"finish the {future}, or remove the {references} {self.cut}"
         elif self.link and self.is_run and self.pattern == "linked list":
             how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
         elif self.holder.reference == EPHEMERON:
@@ -414,7 +432,7 @@ class Words:
                 how = f"have {self.library[0]} {how}"
         for pattern, words in named(self.runtime).freed_by:
             if re.search(pattern, self.cut):
-                how = f"{words}: {self.cut}"
+                how = f"{words}{self.inner and f', of {self.inner}'}: {self.cut}"
         if self.library[1]:
             how += f"; the program's own on the way there is {self.library[1]}"
         return how

@@ -331,3 +331,22 @@ def test_the_rows_of_a_class_that_extends_a_list_are_told(tmp_path: Path) -> Non
 
     assert found.sentence.startswith("400 dict (")
     assert " are held in a list by global variable " in found.sentence
+
+
+def test_what_waits_for_an_event_goes_on_once_that_is_set(tmp_path: Path) -> None:
+    ids = [_PAGES + 1024 * number for number in range(_MANY)]
+    futures = [0x400000 + 256 * number for number in range(_MANY)]
+    heap = HrpyHeap().variable("SERVER", 0x900)
+    heap.chunk("shop.Page", ids, size=600)
+    heap.chunk("_asyncio.Future", futures, rest=[[one] for one in ids])
+    heap.chunk("deque", [_BOUND], rest=[futures], lengths=[_MANY])
+    heap.chunk("asyncio.locks.Event", [_OWNER], named={"_waiters": [_BOUND]})
+    heap.chunk("shop.Server", [0x900], named={"_closed": [_OWNER]})
+
+    found = suspect_of(heap, tmp_path)
+
+    assert " are held as waiters of the Event by Server._closed" in (found.sentence)
+    assert found.advice == (
+        "To free them, call set() of Server._closed, or cancel what waits: "
+        "Server._closed -> Event."
+    )

@@ -190,3 +190,31 @@ def test_frames_that_are_asked_for_again_and_again_are_told(tmp_path: Path) -> N
 
     assert " are held through timers by requestAnimationFrame." in found.sentence
     assert "; the function that holds one of them is tick page.html:" in found.advice
+
+
+def test_detached_elements_that_handlers_of_jquery_hold_are_told(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    held = orders(heap)
+    for order in held:
+        element = heap.node("native", "<li>", 100, detachedness=2)
+        heap.edge(order, "property", "element", element)
+    events = heap.node("object", "Object", 40, [
+        ("property", "mousedown", holding(heap, "Array", held)),
+    ])  # fmt: skip
+    data = heap.node("object", "Object", 40, [("property", "events", events)])
+    document = heap.node("object", "HTMLDocument", 40, [
+        ("property", "jQuery36040912", data),
+    ])  # fmt: skip
+    heap.edge(1, "property", "document", document)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.signs == (
+        "They hold 400 elements that are detached from all documents.",
+    )
+    assert suspect.advice == (
+        "To free them, remove what jQuery keeps (with off() or removeData()), of Array "
+        "['mousedown']: HTMLDocument.jQuery36040912 -> Object."
+    )
