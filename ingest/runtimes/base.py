@@ -237,8 +237,8 @@ class Runtime:
             all have one.
         has_private_fields: Whether fields are declared by a type, and those of a
             library are not for programs to change.
-        freed_by: Regular expressions of cuts that no program makes by itself, and what
-            it does instead.
+        freed_by: Regular expressions of cuts that no program makes by itself, or of
+            types below these, and what it does instead.
         of_debugger: Names of roots by which a debugger keeps what a program has printed
             since that is there.
         of_finalizer: Names of types of which the runtime has one for each object that

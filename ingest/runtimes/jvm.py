@@ -38,11 +38,13 @@ JVM = Runtime(
         "com.google.common.collect.Regular*",
         "java.util.concurrent.ArrayBlockingQueue",
         "java.util.concurrent.atomic.Atomic*Array"),
-    # Arrays of numbers are values, so that a large buffer has a name.
-    values=tuple(
-        f"{name}[[]]"
-        for name in ("boolean", "char", "float", "double", "byte", "short", "int",
-                     "long")
+    # Arrays of numbers are values, so that a large buffer has a name; weak references
+    # hold nothing but themselves.
+    values=(
+        *(f"{name}[[]]" for name in (
+            "boolean", "char", "float", "double", "byte", "short", "int", "long",
+        )),
+        "java.lang.ref.WeakReference",
     ),
     containers=(
         "*[[]]", "java.util.*Map", "java.util.*Map$*", "java.util.*List",
@@ -110,7 +112,8 @@ JVM = Runtime(
         (r"\.mQueue -> MessageQueue$",
             "remove the callbacks and messages (Handler.removeCallbacksAndMessages)"),
         # What a coroutine of Kotlin returns to, once it goes on.
-        (r"\$\w+\$\d+\.completion ->", "cancel or resume the coroutines that wait"),
+        (r"\$\w+\$\d+\.completion ->|\.CancellableContinuationImpl$",
+            "cancel or resume the coroutines that wait"),
     ),
     keyed_by={"java.lang.ThreadLocal$ThreadLocalMap$Entry": "referent"},
     entries_fields={"elementData": "java.lang.Object[]"},
@@ -118,7 +121,11 @@ JVM = Runtime(
     weak_type="java.lang.ref.WeakReference",
     mapped_prefix="jdk.internal.jimage.",
     worker="java.util.concurrent.ThreadPoolExecutor$Worker",
-    waiting={"java.util.concurrent.CompletableFuture": ("stack", "")},
+    waiting={
+        "java.util.concurrent.CompletableFuture": ("stack", ""),
+        "scala.concurrent.impl.Promise$DefaultPromise":
+            ("value", "scala.concurrent.impl.Promise$ManyCallbacks"),
+    },
     root_words={"not_recorded": "a value of a class (ClassValue)"},
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
     of_finalizer=("java.lang.ref.Finalizer", "java.lang.ref.FinalizerReference"),

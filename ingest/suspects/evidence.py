@@ -298,6 +298,11 @@ def have_many_roots(metrics: HeapMetrics, members: NDArray[np.int32]) -> bool:
     return len(tops) > 1 and 2 * len(set(tops)) > len(tops)
 
 
+def have_one_root(metrics: HeapMetrics, members: NDArray[np.int32]) -> bool:
+    """Whether the paths to all of some objects begin at the same one."""
+    return len(set(_tops(metrics, members))) == 1
+
+
 def _tops(metrics: HeapMetrics, members: NDArray[np.int32]) -> list[int]:
     """Where the paths to some objects begin."""
     found: list[int] = []

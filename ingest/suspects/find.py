@@ -34,6 +34,7 @@ from ingest.suspects.evidence import (
     finalizer,
     finalizer_rests,
     have_many_roots,
+    have_one_root,
     place_of_threads,
     unused_slots,
     wait_of,
@@ -537,6 +538,9 @@ class _Search:
             inside_cut=inside_cut,
             waits_for=finalizer(graph) if waits else None,
             has_many=has_many,
+            has_one_root=is_group
+            and holder.root_kind == RootKind.STATIC.label
+            and have_one_root(metrics, pile.members),
             is_sparse=bool(slots),
             is_cancelled=bool(cancelled),
             inner=paths.inner(holder, cut.freed_bytes) or self._companions.fields(held),

@@ -118,8 +118,8 @@ def _without_referents(graph: HeapGraph, members: NDArray[np.int32]) -> str:
     gone = sum(not _targets(graph, at, RefKind.WEAK) for at in sample)
     if 2 * gone < len(sample):
         return ""
-    share = f"{gone / len(sample):.0%}"
-    return f"The objects that {share} of these weak references had are gone."
+    share = f"{gone / len(sample):.0%} of " if gone < len(sample) else ""
+    return f"The objects that {share}these weak references had are gone."
 
 
 def _are_keys_held(

@@ -137,6 +137,7 @@ class Words:
             parts of these; 0 otherwise.
         link: The fields by which one of a list holds the next one; empty if unknown.
         has_many: Whether many threads have a holder of these words.
+        has_one_root: Whether the paths to all begin at one static field.
         is_sparse: Whether they are an array that is nearly empty.
         is_cancelled: Whether they are tasks that were cancelled.
         waits_for: The finalizer in words if they wait for it, else ``None``.
@@ -179,6 +180,7 @@ class Words:
     is_sparse: bool = False
     is_cancelled: bool = False
     has_many: bool = False
+    has_one_root: bool = False
     inner: str = ""
     shared: str = ""
     future: str = ""
@@ -323,7 +325,8 @@ class Words:
             of_threads = self.is_group and holder.root_kind == RootKind.THREAD.label
             has_many = self.has_many or of_threads
             root = holder.root_role if has_many else holder.root_words
-            is_shown = holder.index >= 0 and (of_threads or not self.is_group)
+            is_shown = of_threads or self.has_one_root or not self.is_group
+            is_shown &= holder.index >= 0
             is_shown &= not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE))
             # Of a variable without a name, which may as well be a constant.
             is_shown &= holder.root_name is not None or not root.startswith("a global")
@@ -413,6 +416,8 @@ class Words:
             at = "at" if " -> " in self.cut else "that have"
             if self.cut in map(self.captions.of, self.between):
                 at = "of"
+            elif at != "at" and _COLLECTIONS[self.pattern] == "remove entries":
+                at = f"at {self._holder}, and what else refers to"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
             if self.library[0] and how.startswith("remove entries"):
                 how += f", as by closing or unregistering {what}"
@@ -433,6 +438,8 @@ class Words:
         for pattern, words in named(self.runtime).freed_by:
             if re.search(pattern, self.cut):
                 how = f"{words}{self.inner and f', of {self.inner}'}: {self.cut}"
+            elif any(re.search(pattern, name) for name in self.between):
+                how = f"{words}, or {how}"
         if self.library[1]:
             how += f"; the program's own on the way there is {self.library[1]}"
         return how

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _MAP = "java/lang/ThreadLocal$ThreadLocalMap"
 _ENTRY = f"{_MAP}$Entry"
+_MAP_OF_SET = "java/util/concurrent/ConcurrentHashMap"
 
 
 def test_the_field_of_an_object_names_its_thread_local(tmp_path: Path) -> None:
@@ -183,6 +184,77 @@ def test_subscribers_of_a_publisher_are_event_handlers(tmp_path: Path) -> None:
         "To free them, remove the handlers at static field Main.QUOTES -> "
         "SubmissionPublisher."
     )
+
+
+def test_weak_references_in_a_set_are_what_piles_up(tmp_path: Path) -> None:
+    shop, weak = Program(), "java/lang/ref/WeakReference"
+    shop.cls(_MAP_OF_SET, "table")
+    shop.cls(f"{_MAP_OF_SET}$Node", "key")
+    shop.cls("app/Configuration", "seen")
+    nodes = [
+        shop.make(f"{_MAP_OF_SET}$Node", key=shop.make(weak, referent=0))
+        for _ in range(3000)
+    ]
+    table = shop.array("[Ljava/lang/Object;", nodes)
+    seen = shop.make(_MAP_OF_SET, table=table)
+    shop.main(CONFIG=shop.make("app/Configuration", seen=seen))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("3,000 WeakReference (")
+    assert " are held in a map by Configuration.seen, from " in found.sentence
+    assert found.signs == ("The objects that these weak references had are gone.",)
+
+
+def test_the_root_of_objects_that_two_lists_have_is_told(tmp_path: Path) -> None:
+    """Both lead through an object for each, so that the cut is the type."""
+    shop = Program()
+    shop.cls("app/Model", "data")
+    shop.cls("app/Repository", "prices")
+    shop.cls("kotlinx/coroutines/CancellableContinuationImpl", "model")
+    waiting = [
+        shop.make(
+            "kotlinx/coroutines/CancellableContinuationImpl",
+            model=shop.make("app/Model", data=shop.data(500)),
+        )
+        for _ in range(300)
+    ]
+    prices = shop.array("[Ljava/lang/Object;", waiting)
+    shop.cls("kotlinx/coroutines/ChildHandleNode", "child", "next")
+    following = 0
+    for at in waiting:
+        node = "kotlinx/coroutines/ChildHandleNode"
+        following = shop.make(node, child=at, next=following)
+    shop.main(REPO=shop.make("app/Repository", prices=prices), JOB=following)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.endswith(
+        " by Repository.prices, from static field Main.REPO."
+    )
+    assert found.advice == (
+        "To free them, cancel or resume the coroutines that wait, or remove entries at "
+        "Repository.prices, and what else refers to Model."
+    )
+
+
+def test_callbacks_of_a_promise_that_is_not_done(tmp_path: Path) -> None:
+    shop, place = Program(), "scala/concurrent/impl/Promise"
+    shop.cls(f"{place}$DefaultPromise", "value")
+    shop.cls(f"{place}$ManyCallbacks", "first", "rest")
+    shop.cls("app/Callback", "data")
+    shop.cls("app/Server", "stopped")
+    rest = 0
+    for _ in range(300):
+        first = shop.make("app/Callback", data=shop.data(500))
+        rest = shop.make(f"{place}$ManyCallbacks", first=first, rest=rest)
+    stopped = shop.make(f"{place}$DefaultPromise", value=rest)
+    shop.main(SERVER=shop.make("app/Server", stopped=stopped))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.signs == (
+        "The Promise$DefaultPromise is not done, and until then keeps what waits for "
+        "it.",
+    )
+    assert found.advice.startswith("To free them, finish the Promise$DefaultPromise, ")
 
 
 def test_entries_of_a_library_are_not_the_programs_to_remove(tmp_path: Path) -> None:
