@@ -104,11 +104,16 @@ def _search(
     seed_distance: Ints,
     seed_parent: Ints,
     reach: tuple[Ints, Ints, Bytes],
+    is_found: Bytes,
     queue: Ints,
+    origin: Ints,
 ) -> None:
     """Breadth-first search from the seeds, along paths as strong as ``level``.
 
     Seeds are sorted by distance. ``kinds`` is empty if all references are strong.
+    ``is_found`` has one bit for each object, so that it stays in a cache; no branch
+    depends on it, for half of such branches would be predicted wrong. ``queue`` and
+    ``origin``, what each object in it was found from, need room for one more.
     """
     distance, parent, strength = reach
     some_weaker, notes = len(kinds) > 0, len(strength) > 0
@@ -117,35 +122,30 @@ def _search(
     while seed < len(seeds) or head < tail:
         step = step + 1 if head < tail else seed_distance[seed]
         while seed < len(seeds) and seed_distance[seed] == step:
-            found = seeds[seed]
-            if distance[found] < 0:
-                distance[found] = step
-                parent[found] = seed_parent[seed]
-                if notes:
-                    strength[found] = level
-                queue[tail] = found
+            row = seeds[seed]
+            if not is_found[row >> 3] >> (row & 7) & 1:
+                is_found[row >> 3] |= 1 << (row & 7)
+                queue[tail], origin[tail] = row, seed_parent[seed]
                 tail += 1
             seed += 1
         end = tail
         while head < end:
             # Each look-up needs the one before, so they are prefetched in turn.
-            fetch(start, queue[min(head + 3 * AHEAD, tail - 1)])
+            fetch(start, queue[min(head + 4 * AHEAD, tail - 1)])
             fetch(targets, start[queue[min(head + 2 * AHEAD, tail - 1)]])
-            later = queue[min(head + AHEAD, tail - 1)]
-            begin = start[later]
-            for ref in range(begin, min(start[later + 1], begin + AHEAD)):
-                fetch(distance, targets[ref])
             source = queue[head]
             head += 1
+            distance[source], parent[source] = step, origin[head - 1]
+            if notes:
+                strength[source] = level
             for ref in range(start[source], start[source + 1]):
-                target = targets[ref]
-                if distance[target] < 0 and not (some_weaker and kinds[ref] > level):
-                    distance[target] = step + 1
-                    parent[target] = source
-                    if notes:
-                        strength[target] = level
-                    queue[tail] = target
-                    tail += 1
+                row = targets[ref]
+                is_new = 1 - (is_found[row >> 3] >> (row & 7) & 1)
+                if some_weaker:
+                    is_new &= kinds[ref] <= level
+                is_found[row >> 3] |= is_new << (row & 7)
+                queue[tail], origin[tail] = row, source
+                tail += is_new
 
 
 def _weaker(graph: HeapGraph, policy: StrengthPolicy) -> tuple[Bytes, Bools]:
@@ -178,25 +178,30 @@ def search_roots(
         np.full(0 if all_strong else n, NOT_REACHED, np.uint8),
     )
     distance, parent, strength = reach
-    queue = np.empty(n, np.int32)
+    is_seen = np.zeros(n, np.bool_)
+    if best is not None:
+        is_seen[_apart(graph, ~is_weak)] = True
+    is_found = np.packbits(is_seen, bitorder="little")
+    queue, origin = np.empty((2, n + 1), np.int32)
 
     def follow(level: int, seeds: Ints, far: Ints, parents: Ints) -> None:
         _search(
             graph.ref_start, graph.ref_target, kinds, level, seeds, far, parents,
-            reach, queue,
+            reach, is_found, queue, origin,
         )  # fmt: skip
 
     def at_roots(objects: Ints) -> tuple[Ints, Ints, Ints]:
         ones = np.ones(len(objects), np.int32)
         return objects, ones, np.full(len(objects), ROOT, np.int32)
 
-    apart = np.empty(0, np.int32) if best is None else _apart(graph, ~is_weak)
-    distance[apart] = 1  # seen, until the search from the best roots is done
     turns = list(_in_turn(graph, ~is_weak, best))
-    # A module may be in nothing but a variable: those have a second turn.
+    # What is apart is not looked at from the best roots; these have a second turn, for
+    # a module may be in nothing but a variable.
     for some in [*turns, *turns[:1]]:
         follow(RefKind.STRONG, *at_roots(graph.root_object[some]))
-        distance[apart[parent[apart] == UNREACHABLE]] = -1
+        if is_seen.any():
+            is_found[:] = np.packbits(parent != UNREACHABLE, bitorder="little")
+            is_seen[:] = False
     if all_strong:
         return Reach(distance, parent, None)
     weaker = np.flatnonzero(kinds)
