@@ -98,6 +98,9 @@ CPYTHON = Runtime(
         "collections.OrderedDict": "OrderedDict",
         "collections.defaultdict": "defaultdict",
     },
+    freed_by=(
+        (r"-> \w*Mock$", "take no mock, which keeps its calls (or call reset_mock())"),
+    ),
     holders={
         "function": _FUNCTION,
         "type": _CLASS,

@@ -55,14 +55,15 @@ V8 = Runtime(
         "*DOMTimerCoordinator", "V8Function", "V8VoidFunction", "V8*Callback",
         "V8EventHandlerNonNull",
         "InternalNode", "HeapHashMap*", "HeapVector*", "HeapHashTableBacking*",
-        "HeapVectorBacking*", "blink::*", "cppgc::*",
+        "HeapVectorBacking*", "Detached Heap*", "blink::*", "cppgc::*",
     ),
     library=(
         "(string)", "(concatenated string)", "(sliced string)", "(number)", "(bigint)",
         "(wasm object)", "RegExp", "Number", "String", "Boolean", "Symbol", "BigInt",
         "Date", "Error", "*Error", "ArrayBuffer", "SharedArrayBuffer", "DataView",
         "*Array", "Buffer", "FastBuffer", "system / *", "Node / *",
-        "Detached Node / *", "node::*",
+        # All of the browser but elements, documents (HTML, XML) and windows.
+        "Detached [!<HXW]*", "node::*",
         "process", "console", "Console", "Math", "JSON", "Atomics", "Reflect", "Intl*",
         "WebAssembly*", "URL", "URLSearchParams", "Headers", "Request", "Response",
         "Socket", "Server", "IncomingMessage", "ServerResponse", "Agent", "TCP", "Pipe",

@@ -134,7 +134,7 @@ def evidence(
         cancelled: What `cancelled_tasks` says of the objects.
     """
     word, ended = said_of(graph, members)
-    signs = [*filter(None, (ended, *known, _unused(graph, members)))]
+    signs = [*filter(None, (ended, *known, _unused(graph, holder, members)))]
     doubts = []
     if _most(metrics, members, RefKind.SOFT):
         doubts.append(
@@ -474,13 +474,15 @@ def _awaited(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32])
     return ""
 
 
-def _unused(graph: HeapGraph, members: NDArray[np.int32]) -> str:
-    """A sentence if the type of the objects says that they are no longer used."""
+def _unused(graph: HeapGraph, holder: Holder, members: NDArray[np.int32]) -> str:
+    """A sentence if the type of the objects or of their holder says: not used now."""
     name = graph.type_name(int(members[0]))
     for prefix, what in named(graph.runtime).ended.items():
         if name.startswith(prefix):
             they_are = "It is" if len(members) == 1 else "They are"
             return f"{they_are} {what}, and still held."
+        if (holder.type_name or "").startswith(prefix):
+            return f"Their holder is {what}, and still held."
     return ""
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _NO_COLLECTIONS = ("timer", "registrations", "event handlers", "handles")
 _ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
 """The type arguments in the name of a type."""
+_COROUTINE = re.compile(r"(?:^| and )coroutine ")
 _TASK = re.compile(r"\.Tasks\.")
 
 _UNITS = ("bytes",)
@@ -220,6 +221,18 @@ class Words:
         return "handles" if is_handle else "object"
 
     @property
+    def _is_holder_over(self) -> bool:
+        """Whether the type of their holder says that this is no longer used."""
+        over = tuple(named(self.runtime).ended)
+        return bool(over) and (self.holder.type_name or "").startswith(over)
+
+    @property
+    def _has_others(self) -> bool:
+        """Whether others hold them besides the place that is told."""
+        is_of_all = self.is_group and self.cut == self.captions.of(self.type_name)
+        return is_of_all and self.pattern not in _NO_COLLECTIONS
+
+    @property
     def _waker(self) -> str:
         """The type of what has the tasks that wait for it, and them; or empty."""
         wakes = named(self.runtime).wakes
@@ -333,6 +346,7 @@ class Words:
             if is_shown:
                 text += f", from {_end_of(root)}"
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
+        text += ", and by others" if self._has_others else ""
         if self.meanwhile:
             text += f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
         if self.link and self.pattern == "linked list":
@@ -408,6 +422,9 @@ class Words:
         elif self.holder.reference == EPHEMERON:
             name = self._short(self.holder.type_name or "")
             how = f"remove {name} from the weak maps that have {what}: {self.cut}"
+        elif self.is_group and self._is_holder_over:
+            name = self._short(self.holder.type_name or "")
+            how = f"drop what refers to the {name} that have {what}: {self.cut}"
         elif self.pattern == "lock":
             of = "" if self.holder.reference else "of "
             how = f"have what has the lock {of}{self._holder} release it"
@@ -419,6 +436,9 @@ class Words:
             elif at != "at" and _COLLECTIONS[self.pattern] == "remove entries":
                 at = f"at {self._holder}, and what else refers to"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
+            if self._has_others:
+                how = f"{_COLLECTIONS[self.pattern]}{of} at {self._holder}, and "
+                how += f"whatever else refers to {self.cut}"
             if self.library[0] and how.startswith("remove entries"):
                 how += f", as by closing or unregistering {what}"
                 how = f"have {self.library[0]} {how}"
@@ -435,6 +455,8 @@ class Words:
             how = f"clear the {references} {self.cut}"
             if self.library[0]:
                 how = f"have {self.library[0]} {how}"
+        if (self.is_group or self.also) and re.search(_COROUTINE, self.cut):
+            how += ", or end or cancel the coroutines"
         for pattern, words in named(self.runtime).freed_by:
             if re.search(pattern, self.cut):
                 how = f"{words}{self.inner and f', of {self.inner}'}: {self.cut}"

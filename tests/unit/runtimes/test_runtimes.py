@@ -54,6 +54,16 @@ def test_each_runtime_is_described(runtime: Runtime) -> None:
     assert kinds.tolist() == [TypeClass.LIBRARY, TypeClass.PROGRAM]
 
 
+def test_what_the_browser_has_for_elements_is_not_the_programs_own() -> None:
+    names = [
+        "Detached <canvas>", "Detached HTMLDocument", "Detached FrameShapeCache",
+        "Detached HeapHashTableBacking<Font>",
+    ]  # fmt: skip
+    assert named("v8").type_classes(names).tolist() == [
+        TypeClass.PROGRAM, TypeClass.PROGRAM, TypeClass.LIBRARY, TypeClass.CONTAINER,
+    ]  # fmt: skip
+
+
 def test_names_are_those_of_the_registry() -> None:
     assert {"", *(runtime.name for runtime in RUNTIMES)} == NAMES
     assert len(NAMES) == len(RUNTIMES) + 1

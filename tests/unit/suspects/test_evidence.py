@@ -156,6 +156,27 @@ def test_nodes_of_a_page_that_are_in_no_document(tmp_path: Path) -> None:
     )
 
 
+def test_what_nodes_in_no_document_hold_is_held_by_what_is_over(
+    tmp_path: Path,
+) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 1)])
+    heap.node("object", "global", 40)
+    points = [heap.node("object", "Point", 400) for _ in range(_SESSIONS)]
+    held = [("element", at, point) for at, point in enumerate(points)]
+    canvas = heap.node("native", "<canvas>", 40, [
+        ("property", "points", heap.node("object", "Array", 40, held)),
+    ], detachedness=2)  # fmt: skip
+    heap.edge(1, "property", "canvas", canvas)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert " are held in a list by Detached <canvas>.points" in found.sentence
+    assert found.signs == (
+        "Their holder is detached from all documents, and still held.",
+    )
+
+
 def test_nodes_that_are_in_a_document_are_in_use(tmp_path: Path) -> None:
     found = suspect_of(page(_SESSIONS, detached=False), tmp_path)
 

@@ -1,0 +1,63 @@
+"""Suspects in words, where a heap for them would be large."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ingest.suspects.holders import Holder
+from ingest.suspects.words import Words
+from ingest.words.text import Captions
+
+_HOLDER = Holder(
+    member=9, type_name="Rpc", index=1, name=None, reference="calls", words="Rpc.calls",
+    role="Rpc.calls", root_words="a root", root_role="a root", target=2, between=(2,),
+    path=(0, 1, 2, 9), root=0, root_kind="other", root_name=None, root_field=None,
+    root_owner=None, is_statics_table=False,
+)  # fmt: skip
+
+_WORDS = Words(
+    type_name="Order", object_count=400, retained_bytes=80_000, share=0.5,
+    holder=_HOLDER, between=["Array"], is_run=False, captions=Captions(),
+    runtime="v8", cut="Rpc.calls -> Array",
+)  # fmt: skip
+
+
+def test_what_the_place_that_is_told_does_not_free_is_held_by_others() -> None:
+    words = dataclasses.replace(_WORDS, is_group=True, cut="Order")
+
+    assert words.sentence.endswith(" are held in a list by Rpc.calls, and by others.")
+    assert words.advice == (
+        "To free them, remove entries at Rpc.calls, and whatever else refers to Order."
+    )
+
+
+def test_coroutines_are_ended_or_cancelled() -> None:
+    cut = "Events.calls -> dict and coroutine Jobs.post -> Jobs"
+    words = dataclasses.replace(
+        _WORDS, runtime="python", cut=cut, also=["coroutine Jobs.post"]
+    )
+
+    assert words.advice.endswith(f"{cut}, or end or cancel the coroutines.")
+
+
+def test_one_coroutine_may_be_the_program_itself() -> None:
+    words = dataclasses.replace(_WORDS, runtime="python", cut="coroutine main -> list")
+
+    assert words.advice.endswith(" coroutine main -> list.")
+
+
+def test_the_calls_that_a_mock_keeps_need_no_mock() -> None:
+    cut = "Service.tracer -> MagicMock"
+    words = dataclasses.replace(_WORDS, runtime="python", cut=cut)
+
+    assert words.advice.startswith("To free them, take no mock, which keeps its calls")
+
+
+def test_what_elements_in_no_document_have_goes_with_these() -> None:
+    holder = dataclasses.replace(_HOLDER, type_name="Detached <canvas>")
+    words = dataclasses.replace(_WORDS, holder=holder, is_group=True)
+
+    assert words.advice == (
+        "To free them, drop what refers to the Detached <canvas> that have them: "
+        "Rpc.calls -> Array."
+    )
