@@ -507,7 +507,7 @@ def _keys(
     for row in np.flatnonzero(chosen).tolist():
         above = int(tree.parent[row])
         is_bare = classes[row] == TypeClass.CONTAINER and tree.name[above][-2:] == "[]"
-        in_table = classes[row] != TypeClass.PROGRAM and tree.name[above] in tables
+        in_table = tree.name[above] in tables
         if is_bare or in_table:  # bare ones are locks of parts of a dictionary
             above = int(tree.parent[above])
         beside.setdefault(above, []).append(row)

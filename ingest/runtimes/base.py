@@ -258,6 +258,8 @@ class Runtime:
         keyed_by: Those holders that stand for another object, with the field that
             refers to it. An entry of a map of thread-locals stands for its key, and is
             named after the static field that holds the key.
+        named_by: Those that have no value, with the ways by fields to the texts of
+            their name.
         namespaces: Full names of types that hold static fields a second time, besides
             the roots that stand for these fields.
         weak_holders: Those holders that soon end, as frames do: they are named only if
@@ -319,6 +321,7 @@ class Runtime:
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     class_type: str = ""
     keyed_by: Mapping[str, str] = field(default_factory=dict)
+    named_by: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
     weak_holders: tuple[str, ...] = ()
     root_words: Mapping[str, str] = field(default_factory=dict)

@@ -57,6 +57,7 @@ JVM = Runtime(
         "java.util.Timer*", "java.util.TaskQueue", "java.lang.Object",
         "java.lang.ThreadLocal*", "java.lang.InheritableThreadLocal*",
         "java.lang.ref.*", "java.beans.PropertyChange*", "*$$Lambda*",
+        "java.lang.VirtualThread$*",
         "*$$ExternalSyntheticLambda*", "*$$InternalSyntheticLambda*",
         "jdk.internal.ref.*", "jdk.internal.util.*",
         "kotlin.collections.*", "kotlin.Pair", "kotlin.Triple", "kotlin.Lazy*",
@@ -93,6 +94,7 @@ JVM = Runtime(
     ),
     collection_parts=r"\$\w*(?:Bin|Bucket|Cell|Entry|Node|Segment|Table)(?:\[\])*$",
     patterns={
+        "cache": r"^clojure\.core\$memoize\$",
         "event handlers": r"\.SubmissionPublisher\$BufferedSubscription$",
         "timer": r"DelegatedScheduled|ScheduledThreadPool",
         "lock": r"^kotlinx\.coroutines\.sync\.(?:Mutex|Semaphore)Impl$",
@@ -106,11 +108,14 @@ JVM = Runtime(
         "java.util.TimeZone", "sun.util.calendar.ZoneInfo"),
     holders={
         "java.lang.ThreadLocal$ThreadLocalMap$Entry": {"": "ThreadLocal {name}"},
+        "clojure.lang.Var": {"": "var {name}"},
     },
+    named_by={"clojure.lang.Var": (("ns", "name", "name"), ("sym", "name"))},
     has_private_fields=True,
     freed_by=(
         (r"\.mQueue -> MessageQueue$",
             "remove the callbacks and messages (Handler.removeCallbacksAndMessages)"),
+        (r" -> AnimationHandler$|^AnimationHandler\.", "cancel the animators"),
         # What a coroutine of Kotlin returns to, once it goes on.
         (r"\$\w+\$\d+\.completion ->|\.CancellableContinuationImpl$",
             "cancel or resume the coroutines that wait"),

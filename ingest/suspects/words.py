@@ -440,7 +440,8 @@ class Words:
                 how = f"{_COLLECTIONS[self.pattern]}{of} at {self._holder}, and "
                 how += f"whatever else refers to {self.cut}"
             if self.library[0] and how.startswith("remove entries"):
-                how += f", as by closing or unregistering {what}"
+                is_cache = self.pattern == "cache"
+                how += "" if is_cache else f", as by closing or unregistering {what}"
                 how = f"have {self.library[0]} {how}"
             if self.shared:
                 how = (
@@ -449,6 +450,8 @@ class Words:
                 )
         elif " -> " not in self.cut:
             how = f"remove what refers to {self.cut}"
+            if self.place:
+                how = f"end the threads that have {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
             how = f"remove the {references} {self.cut}"
         else:

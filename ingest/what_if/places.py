@@ -16,7 +16,7 @@ from ingest.heap.graph import OF_LOADER, RootFlag, RootKind
 from ingest.runtimes import named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -261,7 +261,21 @@ class ReferencePlaces:
             return self._key_of(index)
         if graph.values is None:
             return None
+        if ways := self._runtime.named_by.get(graph.type_names[kind]):
+            return self._named_by(index, ways)
         return graph.values.pick(np.array([index], np.int32))[0]
+
+    def _named_by(self, index: int, ways: Iterable[Iterable[str]]) -> str | None:
+        """The texts that some ways by fields lead to, with ``/`` in between."""
+        assert self._graph.values is not None
+        names = []
+        for way in ways:
+            at: int | None = index
+            for field in way:
+                at = None if at is None else target_of(self._graph, at, field)
+            if at is not None:
+                names += self._graph.values.pick(np.array([at], np.int32))
+        return "/".join(filter(None, names)) or None
 
     def _key_of(self, index: int) -> str | None:
         """The field that holds the key of an entry, a static one first; or ``None``."""
@@ -429,6 +443,8 @@ class ReferencePlaces:
         graph = self._graph
         if graph.type_names[kind] in self._runtime.keyed_by:
             return [self._key_of(row) for row in rows.tolist()]
+        if graph.type_names[kind] in self._runtime.named_by:
+            return [self.part(row) for row in rows.tolist()]
         return [None] * len(rows) if graph.values is None else graph.values.pick(rows)
 
 

@@ -72,6 +72,28 @@ def test_keys_of_gauges_that_have_the_objects_are_no_finding() -> None:
     assert "String" in found.below
 
 
+def test_collections_that_are_keys_in_a_table_of_clojure_are_no_finding() -> None:
+    dumps, lang = [], "clojure/lang"
+    for step in range(3):
+        shop = Program()
+        shop.cls(f"{lang}/PersistentVector", "tail")
+        shop.cls(f"{lang}/PersistentHashMap", "array")
+        shop.cls("feed/Subscriber", "data")
+        pairs = []
+        for _ in range(200 + 200 * step):
+            tail = shop.array("[Ljava/lang/Object;", [shop.data(8)])
+            pairs.append(shop.make(f"{lang}/PersistentVector", tail=tail))
+            pairs.append(shop.make("feed/Subscriber", data=shop.data(300)))
+        table = shop.array("[Ljava/lang/Object;", pairs)
+        shop.main(WATCHES=shop.make(f"{lang}/PersistentHashMap", array=table))
+        dumps.append(compared(shop.dump.bytes(), step))
+
+    (found,) = judge(dumps, Rules(suspects=False)).findings
+
+    assert found.path[-1] == "Subscriber"
+    assert "PersistentVector" in found.below
+
+
 def test_constants_that_code_has_got_are_no_finding() -> None:
     dumps = []
     for step in range(3):

@@ -290,3 +290,43 @@ def test_a_coroutine_that_waits_is_cancelled(tmp_path: Path) -> None:
         "To free them, cancel or resume the coroutines that wait: "
         "Checkout$run$1.completion -> HashMap."
     )
+
+
+def test_a_var_of_clojure_is_named(tmp_path: Path) -> None:
+    shop, lang = Threads(), "clojure/lang"
+    shop.cls(f"{lang}/Symbol", "name")
+    shop.cls(f"{lang}/Namespace", "name")
+    shop.cls(f"{lang}/Var", "ns", "sym", "root")
+    shop.cls(f"{lang}/Atom", "watches")
+    shop.cls("feed/core$subscribe$fn__154", "data")
+    watches = shop.map_of(
+        [
+            shop.make("feed/core$subscribe$fn__154", data=shop.data(500))
+            for _ in range(300)
+        ]
+    )
+    name = shop.make(f"{lang}/Symbol", name=shop.text("feed.core"))
+    var = shop.make(
+        f"{lang}/Var",
+        ns=shop.make(f"{lang}/Namespace", name=name),
+        sym=shop.make(f"{lang}/Symbol", name=shop.text("prices")),
+        root=shop.make(f"{lang}/Atom", watches=watches),
+    )
+    shop.main(const__10=var)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " are held in a map by var feed.core/prices, from " in found.sentence
+    assert found.cut == "var feed.core/prices -> Atom"
+
+
+def test_animators_of_android_are_cancelled(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("android/animation/AnimationHandler", "mAnimationCallbacks")
+    shop.cls("app/Pulse", "data")
+    pulses = [shop.make("app/Pulse", data=shop.data(500)) for _ in range(30)]
+    callbacks = shop.array("[Ljava/lang/Object;", pulses)
+    handler = "android/animation/AnimationHandler"
+    shop.main(HANDLER=shop.make(handler, mAnimationCallbacks=callbacks))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.advice.startswith("To free them, cancel the animators: ")
