@@ -92,7 +92,7 @@ _BOUNDED = tuple(
 """Names that programs of any runtime give to caches with a bound."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Runtime:
     """One runtime, or a family of runtimes with the same types.
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.types import rows_of
+from ingest.analysis.types import count_by, rows_of
 from ingest.arrays.spans import rows_in
 from ingest.errors import NotFound
 from ingest.heap.graph import OF_LOADER, RootKind
@@ -245,8 +245,7 @@ class CutParser:
     def _instance_counts(self) -> dict[str, int]:
         """Objects of each type by full name."""
         graph = self._graph
-        known = graph.type_index[graph.type_index >= 0]  # placeholders have no type
-        counts = np.bincount(known, minlength=len(graph.type_names)).tolist()
+        counts = count_by(graph.type_index, len(graph.type_names)).tolist()
         return {
             name: sum(counts[at] for at in rows) for name, rows in self._types.items()
         }
@@ -255,8 +254,7 @@ class CutParser:
     def _counts_with_roots(self) -> dict[str, int]:
         """The same with roots: a cut may name a static class, which has no objects."""
         graph = self._graph
-        typed = graph.root_type[graph.root_type >= 0]
-        counts = np.bincount(typed, minlength=len(graph.type_names)).tolist()
+        counts = count_by(graph.root_type, len(graph.type_names)).tolist()
         return {
             name: self._instance_counts[name] + sum(counts[at] for at in rows)
             for name, rows in self._types.items()
