@@ -67,7 +67,7 @@ _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
 
 _LEAST_ROWS, _MANY_SHARED, _LEAST_ENDED = 100, 1000, 0.01
 
-_MAX_SEARCHES, _MAX_ENTRIES = 200, 200
+_MAX_SEARCHES, _MAX_ENTRIES, _MAX_PARTS = 200, 200, 8
 
 _HANDLES = (RootKind.HANDLE, RootKind.JNI_GLOBAL, RootKind.FINALIZER_QUEUE)
 
@@ -674,7 +674,8 @@ class PileSearch:
             if self.graph.type_names[kind] not in known:
                 continue
             pile = self._pile_of(found[kinds == kind], size_bytes, container, owners[0])
-            is_flat = 2 * len(pile.members) >= many[kind]
+            # A row may have a few of its own, as parsed JSON does; a tree has one top.
+            is_flat = _MAX_PARTS * len(pile.members) >= many[kind]
             if is_flat and pile.retained_bytes >= MOST * size_bytes:
                 return pile._replace(object_count=len(pile.members))
         return None

@@ -228,7 +228,7 @@ def test_the_root_of_objects_that_two_lists_have_is_told(tmp_path: Path) -> None
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.endswith(
-        " by Repository.prices, from static field Main.REPO."
+        " by Repository.prices, from static field Main.REPO, and by others."
     )
     assert found.advice == (
         "To free them, cancel or resume the coroutines that wait, or remove entries at "

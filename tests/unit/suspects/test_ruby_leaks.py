@@ -11,7 +11,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.suspects.find import find_suspects
-from tests.dumps.ruby import ARRAY, MODULE, OBJECT, PROC, STRING, RubyHeap
+from tests.dumps.ruby import ARRAY, HASH, MODULE, OBJECT, PROC, STRING, RubyHeap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,3 +142,20 @@ def test_the_stacks_of_threads_are_told_as_such(tmp_path: Path) -> None:
     (doubt,) = suspect_of(heap, tmp_path).doubts
 
     assert doubt.endswith("the stack that each thread has of its own, about 1.0 MiB.")
+
+
+def test_rows_that_have_a_row_each_are_told_not_their_texts(tmp_path: Path) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x2000).core()
+    heap.module(0x2000, "Debugger", 0x3000, of=MODULE, kind="MODULE")
+    chunks = [0x10000 + 256 * at for at in range(_MANY)]
+    heap.obj(0x3000, "ARRAY", ARRAY, *chunks, length=_MANY)
+    for one in chunks:
+        heap.obj(one, "HASH", HASH, one + 64, one + 192, memsize=168, size=2)
+        heap.obj(one + 64, "HASH", HASH, one + 128, memsize=168, size=1)
+        heap.obj(one + 128, "HASH", HASH, memsize=168, size=1)
+        heap.obj(one + 192, "STRING", STRING, memsize=80)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith("400 Hash (")
+    assert " are held in a list by " in found.sentence

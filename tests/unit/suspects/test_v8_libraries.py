@@ -218,3 +218,24 @@ def test_detached_elements_that_handlers_of_jquery_hold_are_told(
         "To free them, remove what jQuery keeps (with off() or removeData()), of Array "
         "['mousedown']: HTMLDocument.jQuery36040912 -> Object."
     )
+
+
+def test_observers_of_what_stays_in_the_document_are_to_be_disconnected(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    data = heap.node("native", "NodeRareData", 40)
+    body = heap.node("native", "<body>", 40)
+    heap.edge(body, "element", 1, data)
+    heap.edge(1, "property", "body", body)
+    for at, order in enumerate(orders(heap)):
+        observer = heap.node("native", "MutationObserver", 40)
+        heap.edge(observer, "element", 1, order)
+        entry = heap.node("native", "MutationObserverRegistration", 40)
+        heap.edge(entry, "element", 1, observer)
+        heap.edge(data, "element", at + 1, entry)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith("400 MutationObserver (")
+    assert suspect.advice.startswith("To free them, call disconnect() of each, or ")
