@@ -436,9 +436,6 @@ class Words:
             elif at != "at" and _COLLECTIONS[self.pattern] == "remove entries":
                 at = f"at {self._holder}, and what else refers to"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
-            if self._has_others:
-                how = f"{_COLLECTIONS[self.pattern]}{of} at {self._holder}, and "
-                how += f"whatever else refers to {self.cut}"
             if self.library[0] and how.startswith("remove entries"):
                 is_cache = self.pattern == "cache"
                 how += "" if is_cache else f", as by closing or unregistering {what}"
