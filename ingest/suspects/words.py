@@ -433,8 +433,8 @@ class Words:
             at = "at" if " -> " in self.cut else "that have"
             if self.cut in map(self.captions.of, self.between):
                 at = "of"
-            elif at != "at" and _COLLECTIONS[self.pattern] == "remove entries":
-                at = f"at {self._holder}, and what else refers to"
+            elif self._has_others:
+                at = f"at {self._holder}, and whatever else refers to"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
             if self.library[0] and how.startswith("remove entries"):
                 is_cache = self.pattern == "cache"

@@ -232,7 +232,7 @@ def test_the_root_of_objects_that_two_lists_have_is_told(tmp_path: Path) -> None
     )
     assert found.advice == (
         "To free them, cancel or resume the coroutines that wait, or remove entries at "
-        "Repository.prices, and what else refers to Model."
+        "Repository.prices, and whatever else refers to Model."
     )
 
 
