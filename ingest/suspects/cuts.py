@@ -151,16 +151,16 @@ class Cuts(Covers):
         """
         own, kind = kind, -1 if is_of_own_type else kind
         target, member = self._joint(members, retained_bytes), int(members[0])
-        least = ENOUGH * retained_bytes
+        least, limit = ENOUGH * retained_bytes, _MUCH_MORE * retained_bytes
         upwards = () if target is None else self._upwards(target, least)
         above = list(islice(upwards, MOST_LEVELS))
         cover = self._shared_cover(members, ROOT if target is None else target, kind)
+        is_small = cover and self._metrics.retained_bytes[cover[0].below[-1]] <= limit
         of_cover: Iterator[Verified] = (
             found
-            for found in self._of_cover(cover, members)
-            if self._frees(found, members, least, _MUCH_MORE * retained_bytes)
+            for found in self._of_cover(cover if is_small else None, members)
+            if self._frees(found, members, least, limit)
         )
-
         unnamed: list[Verified] = []
 
         def of_one(
