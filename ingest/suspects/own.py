@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ingest.suspects.holders import Holder
     from ingest.what_if.places import ReferencePlaces
 
+_VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
+
 _TOP = ("com", "dev", "io", "net", "org")
 """First parts of names that say nothing of whose a type is."""
 
@@ -39,8 +41,9 @@ def of_library(
     that leads to them.
 
     Returns:
-        The type, empty if it is the program's or nothing tells; and the program's own
-        reference on the way to it, empty if that is none but the root.
+        The type of what the program has of the library, empty if the holder is the
+        program's or nothing tells; and the program's own reference to that, empty if it
+        is none but the root.
     """
     runtime, at = named(graph.runtime), holder.index
     name = holder.type_name or ""
@@ -63,14 +66,20 @@ def of_library(
     if is_own(kind):
         return "", ""
     above = holder.path[: holder.path.index(at) + 1] if at in holder.path else ()
-    found = ""
-    for source, below in pairwise(above):
+    place, first = "", 0
+    for step, (source, below) in enumerate(pairwise(above), start=1):
         begin, end = graph.ref_start[source : source + 2].tolist()
         is_it = graph.ref_target[begin:end] == below
         field = graph.field_name(begin + int(np.argmax(is_it)))
         is_static = places.declares(source, field)
         kinds = places.described[source] if is_static else graph.type_index[source]
         if is_own(int(kinds)) and not (field or "").startswith("<"):
-            found = places.holder(source, field)
-    # What has a nested type has the methods, too.
-    return graph.captions.of(name.partition("$")[0] or name), found
+            place, first = places.holder(source, field), step
+    # What the program's own reference leads to has the methods.
+    told = [
+        kind for kind in graph.type_index[list(above[first:])].tolist() if kind >= 0
+    ]
+    names = [graph.type_names[kind] for kind in told if classes[kind] in _VALUES]
+    if not names or not (place or own != name):
+        names = [name.partition("$")[0] or name]
+    return graph.captions.of(names[0]), place

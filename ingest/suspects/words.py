@@ -152,8 +152,8 @@ class Words:
         entries: The pattern of what has them as its entries, where its type does not
             tell it; empty for none.
         place: Where the threads are that hold them; empty if that is not known.
-        library: The type of the holder if it is a library's, and the program's own
-            reference on the way to it; each empty if there is none.
+        library: What the program has of a library if the holder is part of it, and the
+            program's own reference to that; each empty if there is none.
     """
 
     type_name: str
@@ -334,6 +334,7 @@ class Words:
             if named(self.runtime).has_shape(self.type_name):
                 phrase = phrase.replace("as event", "through event")  # what they have
             text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
+            text += f" in {_end_of(self.library[1])}" if self.library[1] else ""
             holder = self.holder
             of_threads = self.is_group and holder.root_kind == RootKind.THREAD.label
             has_many = self.has_many or of_threads
@@ -462,8 +463,6 @@ class Words:
                 how = f"{words}{self.inner and f', of {self.inner}'}: {self.cut}"
             elif any(re.search(pattern, name) for name in self.between):
                 how = f"{words}, or {how}"
-        if self.library[1]:
-            how += f"; the program's own on the way there is {self.library[1]}"
         return how
 
     def _spoken(self, name: str) -> str:

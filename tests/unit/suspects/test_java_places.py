@@ -268,10 +268,13 @@ def test_entries_of_a_library_are_not_the_programs_to_remove(tmp_path: Path) -> 
     shop.main(BOT=shop.make("app/Bot", meter=meter))
     (found,) = shop.found(tmp_path).suspects
 
+    assert found.sentence.endswith(
+        " are held in a map by Meter.callbacks in Bot.meter, from static field "
+        "Main.BOT."
+    )
     assert found.advice == (
         "To free them, have Meter remove entries at Meter.callbacks -> HashMap, as by "
-        "closing or unregistering them; the program's own on the way there is "
-        "Bot.meter."
+        "closing or unregistering them."
     )
     assert found.cut == "Meter.callbacks -> HashMap"
 
