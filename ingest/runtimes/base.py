@@ -170,13 +170,15 @@ class Runtime:
         worker: Full name of the type of an executor's workers, which refer to it and to
             their threads; empty if there is none.
         waiting: How futures refer to what waits for them, until they are done: by type,
-            the field (``None`` for a reference without one) and the type of what it
-            leads to (empty for any).
+            the field (``None`` for a reference without one) and the types of what it
+            leads to (one that is empty for any).
         futures: Regular expression of types of futures that have what waits for them
             in a field without a name, or in a list; empty if there are none.
         continuations: The same of what waits for them.
         timers_by_ms: Full name of lists of timers, each of which is kept by their
             period in ms; empty if there are none.
+        one_shots: The fields of timers with their delay in ms, and with whether they
+            come again, by full name.
         stack_of: Full name of threads whose size includes their stack; empty if no
             type's does.
         delays: Regular expression of the types of what waits for a timer that fires
@@ -332,10 +334,11 @@ class Runtime:
     weak_references: tuple[str, ...] = ()
     weak_collections: tuple[str, ...] = ()
     worker: str = ""
-    waiting: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    waiting: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     futures: str = ""
     continuations: str = ""
     timers_by_ms: str = ""
+    one_shots: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     stack_of: str = ""
     delays: str = ""
     ended_by: Mapping[str, str] = field(default_factory=dict)

@@ -28,7 +28,10 @@ V8 = Runtime(
     module_prefix="module ",
     scope_prefix="scope in ",
     roots=("(synthetic)",),
-    waiting={"Promise": ("reactions_or_result", "(system)")},
+    waiting={
+        "Promise": ("reactions_or_result", "(system)", "system / PromiseReaction"),
+    },
+    one_shots={"Timeout": ("_idleTimeout", "_repeat")},
     ended_by={
         "ResizeObserver": "disconnect()", "IntersectionObserver": "disconnect()",
         "MutationObserver": "disconnect()", "PerformanceObserver": "disconnect()",

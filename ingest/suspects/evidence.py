@@ -65,6 +65,8 @@ _PERIOD = re.compile(r"\[(\d{1,9})\]")
 _SOON_MS = 10_000
 """Work that waits no longer than this is under way."""
 
+_NOTHING = ("null", "false")
+
 _FEW_DELAYS = 100
 """So do no more than so many of which the dump does not tell how long they wait."""
 
@@ -347,11 +349,11 @@ def _pending_future(graph: HeapGraph, holder: Holder) -> str:
         name = graph.type_name(future)
         if name not in waiting:
             continue
-        field, kind = waiting[name]
+        field, *kinds = waiting[name]
         begin, end = graph.ref_start[future : future + 2].tolist()
         at = begin + np.flatnonzero(graph.ref_target[begin:end] == waits)
         is_it = field in map(graph.field_name, at.tolist())
-        if is_it and kind in ("", graph.type_name(waits)):
+        if is_it and ("" in kinds or graph.type_name(waits) in kinds):
             beside = graph.ref_target[slice(*graph.ref_start[max(source, 0) :][:2])]
             like = graph.type_index[beside] == graph.type_index[future]
             of_each = " of each" if source >= 0 and np.count_nonzero(like) > 1 else ""
@@ -426,7 +428,11 @@ def _fires_soon(
         if runtime.delays and re.search(runtime.delays, name):
             is_one_of_few = metrics.type_reachable_count[kind] <= _FEW_DELAYS
             return "a timer" if is_one_of_few else ""
-        if not future or name != runtime.timers_by_ms:
+        if not future:
+            continue
+        if (delay := _delay_of(graph, below)) is not None and delay <= _SOON_MS:
+            return f"a timer of {delay:,} ms"
+        if name != runtime.timers_by_ms:
             continue
         begin, end = graph.ref_start[above : above + 2].tolist()
         rows = begin + np.flatnonzero(graph.ref_target[begin:end] == below)
@@ -435,6 +441,18 @@ def _fires_soon(
             if found and int(found[1]) <= _SOON_MS:
                 return f"a timer of {int(found[1]):,} ms"
     return ""
+
+
+def _delay_of(graph: HeapGraph, timer: int) -> int | None:
+    """The delay in ms of a timer that fires once; ``None`` of all else, or unknown."""
+    fields = named(graph.runtime).one_shots.get(graph.type_name(timer))
+    if fields is None or graph.values is None:
+        return None
+    delay, again = (target_of(graph, timer, field) for field in fields)
+    if delay is None or again is None or graph.type_name(again) not in _NOTHING:
+        return None
+    (text,) = graph.values.pick(np.array([delay], np.int32))
+    return int(text) if text and text.isdecimal() else None
 
 
 def _referrers(graph: HeapGraph, target: int) -> list[tuple[int, int]]:

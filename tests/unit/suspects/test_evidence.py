@@ -268,6 +268,43 @@ def test_what_a_timer_soon_ends_may_be_under_way(
     assert ("finish the Promise" in found.advice) != is_doubt
 
 
+@pytest.mark.parametrize(
+    ("delay_ms", "again", "is_doubt"),
+    [(15, "false", True), (3_600_000, "false", False), (15, "true", False)],
+)
+def test_a_timer_that_fires_once_tells_its_delay(
+    delay_ms: int, again: str, is_doubt: bool, tmp_path: Path
+) -> None:
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
+    heap.node("object", "global", 40)
+    timers = []
+    for _ in range(_SESSIONS):
+        row = heap.node("object", "Row", 200)
+        reaction = heap.node("hidden", "system / PromiseReaction", 24, [
+            ("internal", "fulfill_handler", row),
+        ])  # fmt: skip
+        promise = heap.node("object", "Promise", 40, [
+            ("internal", "reactions_or_result", reaction),
+        ])  # fmt: skip
+        number = heap.node("number", "smi number", 0, [
+            ("internal", "value", heap.node("string", str(delay_ms), 0)),
+        ])  # fmt: skip
+        timers.append(heap.node("object", "Timeout", 88, [
+            ("property", "_onTimeout", promise), ("property", "_idleTimeout", number),
+            ("property", "_repeat", heap.node("native", again, 0)),
+        ]))  # fmt: skip
+    table = heap.node(
+        "object", "Array", 16, [("element", i, at) for i, at in enumerate(timers)]
+    )
+    heap.edge(1, "property", "active", table)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert any("timer of 15 ms" in doubt for doubt in found.doubts) == is_doubt
+    assert bool(found.signs) != is_doubt
+
+
 def test_of_many_futures_each_is_to_be_finished(tmp_path: Path) -> None:
     heap = V8Heap()
     heap.node("synthetic", "", 0, [("shortcut", "1", 1)])
