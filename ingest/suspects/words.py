@@ -423,9 +423,9 @@ class Words:
         elif self.holder.reference == EPHEMERON:
             name = self._short(self.holder.type_name or "")
             how = f"remove {name} from the weak maps that have {what}: {self.cut}"
-        elif self.is_group and self._is_holder_over:
+        elif self._is_holder_over:
             name = self._short(self.holder.type_name or "")
-            how = f"drop what refers to the {name} that have {what}: {self.cut}"
+            how = f"drop what refers to each {name} that has {what}: {self.cut}"
         elif self.pattern == "lock":
             of = "" if self.holder.reference else "of "
             how = f"have what has the lock {of}{self._holder} release it"

@@ -27,7 +27,7 @@ def test_what_the_place_that_is_told_does_not_free_is_held_by_others() -> None:
 
     assert words.sentence.endswith(" are held in a list by Rpc.calls, and by others.")
     assert words.advice == (
-        "To free them, remove entries at Rpc.calls, and what else refers to Order."
+        "To free them, remove entries at Rpc.calls, and whatever else refers to Order."
     )
 
 
@@ -58,6 +58,6 @@ def test_what_elements_in_no_document_have_goes_with_these() -> None:
     words = dataclasses.replace(_WORDS, holder=holder, is_group=True)
 
     assert words.advice == (
-        "To free them, drop what refers to the Detached <canvas> that have them: "
+        "To free them, drop what refers to each Detached <canvas> that has them: "
         "Rpc.calls -> Array."
     )
