@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ingest.suspects.holders import Holder
     from ingest.what_if.places import ReferencePlaces
 
+_LOOKED_AT = 200
+"""Steps of a path from the root on that are looked at."""
+
 _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
 
 _TOP = ("com", "dev", "io", "net", "org")
@@ -67,7 +70,7 @@ def of_library(
         return "", ""
     above = holder.path[: holder.path.index(at) + 1] if at in holder.path else ()
     place, first = "", 0
-    for step, (source, below) in enumerate(pairwise(above), start=1):
+    for step, (source, below) in enumerate(pairwise(above[:_LOOKED_AT]), start=1):
         begin, end = graph.ref_start[source : source + 2].tolist()
         is_it = graph.ref_target[begin:end] == below
         field = graph.field_name(begin + int(np.argmax(is_it)))

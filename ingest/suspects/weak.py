@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.types import subtypes_of
 from ingest.heap.graph import RefKind
 from ingest.runtimes import named
+from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.joints import some_of
+from ingest.what_if.places import target_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,14 +68,14 @@ def _thread_locals(
         return []
     kind, rows = graph.type_names.index(names[0]), members
     entries = threads = np.empty(0, np.int32)
-    for _ in holder.path:
+    for _ in holder.path[:MOST_LEVELS]:
         above = metrics.path_parent[rows]
         threads = np.append(threads, rows[above < 0])
         rows = np.unique(above[above >= 0])
         entries = np.append(entries, rows[graph.type_index[rows] == kind])
     entries, few, found = np.unique(entries), len(np.unique(threads)), []
     sample = some_of(entries, _ENTRIES).tolist()
-    if len(entries) >= _MANY_LOCALS * few:
+    if few and len(entries) >= _MANY_LOCALS * few:
         have = "One thread has" if few == 1 else f"{few:,} threads have"
         found.append(
             f"{have} all of them, and of each ThreadLocal a thread has one value: new "
@@ -110,9 +111,17 @@ def _targets(graph: HeapGraph, index: int, kind: RefKind) -> list[int]:
 
 def _without_referents(graph: HeapGraph, members: NDArray[np.int32]) -> str:
     """A sentence if most objects are weak references to objects that are gone."""
-    weak = named(graph.runtime).weak_type
-    kind = int(graph.type_index[members[0]])
-    if not weak or kind not in subtypes_of(graph, [weak]):
+    runtime, kind = named(graph.runtime), int(graph.type_index[members[0]])
+    names, described = graph.type_names, graph.type_object
+    if described is None or runtime.weak_type not in names:
+        return ""
+    of, weak = int(described[kind]), int(described[names.index(runtime.weak_type)])
+    for _ in range(MOST_LEVELS):
+        if of in (-1, weak):
+            break
+        above = target_of(graph, of, runtime.supertypes[0])
+        of = -1 if above is None else above
+    if of != weak or of < 0:
         return ""
     sample = some_of(members, _SAMPLE).tolist()
     gone = sum(not _targets(graph, at, RefKind.WEAK) for at in sample)
