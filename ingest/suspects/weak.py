@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SAMPLE, _ENTRIES = 1000, 20
 
-_MANY_LOCALS = 10
+_MANY_LOCALS = 50
 """Values of thread-locals alike that a thread has, from which on they are told."""
 
 _NEAR = 200
