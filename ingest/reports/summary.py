@@ -266,10 +266,8 @@ def facts_text(
     if found["missing_objects"]:
         missing = "Missing objects are referred to, and are not in the dump"
         why = named(str(found["runtime"] or "")).missing
-        say(
-            "\n"
-            + folded(f"{missing}{', ' if why else ''}{why}. They are in no size above.")
-        )
+        missing += f"{', ' if why else ''}{why}. No size above includes them."
+        say("\n" + folded(missing))
     if found["folded_objects"]:
         say("\n" + folded(_FOLDED))
     kinds = cast("dict[str, int]", found["root_kinds"])

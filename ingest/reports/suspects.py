@@ -135,9 +135,7 @@ def notes(
     return found
 
 
-_ONLY_SIZE = (
-    "Size alone. Nothing else in the dump tells whether this is a leak or needed."
-)
+_ONLY_SIZE = "Size alone, which does not prove a leak."
 
 
 def reasons(suspect: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -189,7 +187,7 @@ def next_step(about: Mapping[str, object], dump: str) -> NextStep:
         return NextStep("Take the dump again; a complete one may show more.")
     take = f" ({how})" if how else ""
     return NextStep(
-        "One dump shows what holds memory, not what grows. To prove a leak, take "
+        "One dump shows what holds memory, not what grows. To see what grows, take "
         f"another dump{take} after the program has done the same work again, and "
         "compare both:",
         command("compare", "FIRST" if dump == "-" else dump, "SECOND"),

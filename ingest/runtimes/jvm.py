@@ -113,12 +113,14 @@ JVM = Runtime(
     named_by={"clojure.lang.Var": (("ns", "name", "name"), ("sym", "name"))},
     has_private_fields=True,
     freed_by=(
+        (r"ApplicationShutdownHooks\.hooks ->",
+            "remove the shutdown hooks (Runtime.removeShutdownHook)"),
         (r"\.mQueue -> MessageQueue$",
             "remove the callbacks and messages (Handler.removeCallbacksAndMessages)"),
         (r" -> AnimationHandler$|^AnimationHandler\.", "cancel the animators"),
         # What a coroutine of Kotlin returns to, once it goes on.
         (r"\$\w+\$\d+\.completion ->|\.CancellableContinuationImpl$",
-            "cancel or resume the coroutines that wait"),
+            "cancel the coroutines that wait, or their scope"),
     ),
     keyed_by={"java.lang.ThreadLocal$ThreadLocalMap$Entry": "referent"},
     entries_fields={"elementData": "java.lang.Object[]"},

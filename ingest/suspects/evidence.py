@@ -156,7 +156,7 @@ def evidence(
         signs.append(awaited)
     elif wait.future:
         signs.append(
-            f"The {wait.future} is not done, and until then keeps what waits for it."
+            f"The {wait.future} is not done, and keeps what waits for it until it is."
         )
     if wait.timer:
         doubts.append(

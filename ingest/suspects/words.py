@@ -353,7 +353,7 @@ class Words:
         if self.link and self.pattern == "linked list":
             text += f", each by the {_end_of(self.link)} of another"
         if self.also:
-            text += "; to clear only one of these frees nothing"
+            text += "; clearing only one of them frees nothing"
         return _shortened(text + ".")
 
     @property
@@ -435,11 +435,15 @@ class Words:
             if self.cut in map(self.captions.of, self.between):
                 at = "of"
             elif self._has_others:
-                at = f"at {self._holder}, and whatever else refers to"
+                at = f"at {self._holder}, and clear whatever else refers to"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
             if self.library[0] and how.startswith("remove entries"):
                 is_cache = self.pattern == "cache"
-                how += "" if is_cache else f", as by closing or unregistering {what}"
+                how += (
+                    ""
+                    if is_cache
+                    else f", for example by closing or unregistering {what}"
+                )
                 how = f"have {self.library[0]} {how}"
             if self.shared:
                 how = (

@@ -462,8 +462,8 @@ def test_a_task_that_is_not_done_keeps_its_continuations(tmp_path: Path) -> None
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("300 Batch (")
-    assert found.signs == ("The Task<Boolean> is not done, and until then keeps what "
-        "waits for it.",)  # fmt: skip
+    assert found.signs == ("The Task<Boolean> is not done, and keeps what waits for "
+        "it until it is.",)  # fmt: skip
     assert found.advice.startswith("To free them, finish the Task<Boolean>, or remove")
 
 

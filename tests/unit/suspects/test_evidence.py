@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _OBJECT = "java/lang/Object"
 _SESSIONS = 400
-_PENDING = "is not done, and until then keeps what waits for it."
+_PENDING = "is not done, and keeps what waits for it until it is."
 
 
 def graph_of(dump: Hprof | V8Heap, folder: Path) -> HeapGraph:

@@ -94,7 +94,7 @@ def test_a_static_field_is_named_before_what_a_compiler_has_made(
     assert found.sentence.startswith("60 Worker (")
     assert found.sentence.endswith(
         " are held in a list by static field Main.WORKERS, and by Worker$run$1.this$0,"
-        " and by Worker$run$1.L$0; to clear only one of these frees nothing."
+        " and by Worker$run$1.L$0; clearing only one of them frees nothing."
     )
 
 
@@ -231,8 +231,8 @@ def test_the_root_of_objects_that_two_lists_have_is_told(tmp_path: Path) -> None
         " by Repository.prices, from static field Main.REPO, and by others."
     )
     assert found.advice == (
-        "To free them, cancel or resume the coroutines that wait, or remove entries at "
-        "Repository.prices, and whatever else refers to Model."
+        "To free them, cancel the coroutines that wait, or their scope, or remove "
+        "entries at Repository.prices, and clear whatever else refers to Model."
     )
 
 
@@ -251,8 +251,8 @@ def test_callbacks_of_a_promise_that_is_not_done(tmp_path: Path) -> None:
     (found,) = shop.found(tmp_path).suspects
 
     assert found.signs == (
-        "The Promise$DefaultPromise is not done, and until then keeps what waits for "
-        "it.",
+        "The Promise$DefaultPromise is not done, and keeps what waits for it until it "
+        "is.",
     )
     assert found.advice.startswith("To free them, finish the Promise$DefaultPromise, ")
 
@@ -273,8 +273,8 @@ def test_entries_of_a_library_are_not_the_programs_to_remove(tmp_path: Path) -> 
         "Main.BOT."
     )
     assert found.advice == (
-        "To free them, have Meter remove entries at Meter.callbacks -> HashMap, as by "
-        "closing or unregistering them."
+        "To free them, have Meter remove entries at Meter.callbacks -> HashMap, for "
+        "example by closing or unregistering them."
     )
     assert found.cut == "Meter.callbacks -> HashMap"
 
@@ -290,7 +290,7 @@ def test_a_coroutine_that_waits_is_cancelled(tmp_path: Path) -> None:
     suspect, *_ = shop.found(tmp_path).suspects
 
     assert suspect.advice == (
-        "To free them, cancel or resume the coroutines that wait: "
+        "To free them, cancel the coroutines that wait, or their scope: "
         "Checkout$run$1.completion -> HashMap."
     )
 

@@ -109,7 +109,7 @@ def test_both_variables_that_hold_all_objects_are_named(tmp_path: Path) -> None:
     (found,) = suspects_of(heap, tmp_path)
 
     assert found.cut == "Shop.cache -> Array and Shop.listeners -> Array"
-    assert found.sentence.endswith("to clear only one of these frees nothing.")
+    assert found.sentence.endswith("clearing only one of them frees nothing.")
     assert found.retained_bytes == 200 * _MANY + 32
 
 

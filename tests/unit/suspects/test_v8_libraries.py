@@ -165,7 +165,7 @@ def test_what_a_symbol_names_is_no_holder(tmp_path: Path) -> None:
     (found,) = suspects_of(heap, tmp_path)
 
     assert "held in a list by Feed.audit" in found.sentence
-    assert "Feed.live; to clear only one of these frees nothing" in found.sentence
+    assert "Feed.live; clearing only one of them frees nothing" in found.sentence
 
 
 def test_frames_that_are_asked_for_again_and_again_are_told(tmp_path: Path) -> None:

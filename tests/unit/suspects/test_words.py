@@ -27,7 +27,8 @@ def test_what_the_place_that_is_told_does_not_free_is_held_by_others() -> None:
 
     assert words.sentence.endswith(" are held in a list by Rpc.calls, and by others.")
     assert words.advice == (
-        "To free them, remove entries at Rpc.calls, and whatever else refers to Order."
+        "To free them, remove entries at Rpc.calls, and clear whatever else refers to "
+        "Order."
     )
 
 
