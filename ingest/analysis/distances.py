@@ -178,10 +178,9 @@ def search_roots(
         np.full(0 if all_strong else n, NOT_REACHED, np.uint8),
     )
     distance, parent, strength = reach
-    is_seen = np.zeros(n, np.bool_)
-    if best is not None:
-        is_seen[_apart(graph, ~is_weak)] = True
-    is_found = np.packbits(is_seen, bitorder="little")
+    apart = np.empty(0, np.int32) if best is None else _apart(graph, ~is_weak)
+    is_found = np.zeros(n // 8 + 1, np.uint8)
+    np.bitwise_or.at(is_found, apart >> 3, (1 << (apart & 7)).astype(np.uint8))
     queue, origin = np.empty((2, n + 1), np.int32)
 
     def follow(level: int, seeds: Ints, far: Ints, parents: Ints) -> None:
@@ -199,9 +198,8 @@ def search_roots(
     # a module may be in nothing but a variable.
     for some in [*turns, *turns[:1]]:
         follow(RefKind.STRONG, *at_roots(graph.root_object[some]))
-        if is_seen.any():
-            is_found[:] = np.packbits(parent != UNREACHABLE, bitorder="little")
-            is_seen[:] = False
+        if len(apart):
+            is_found = np.packbits(parent != UNREACHABLE, bitorder="little")
     if all_strong:
         return Reach(distance, parent, None)
     weaker = np.flatnonzero(kinds)
