@@ -193,13 +193,15 @@ def search_roots(
         ones = np.ones(len(objects), np.int32)
         return objects, ones, np.full(len(objects), ROOT, np.int32)
 
-    turns = list(_in_turn(graph, ~is_weak, best))
-    # What is apart is not looked at from the best roots; these have a second turn, for
-    # a module may be in nothing but a variable.
-    for some in [*turns, *turns[:1]]:
+    first, *others = _in_turn(graph, ~is_weak, best)
+    follow(RefKind.STRONG, *at_roots(graph.root_object[first]))
+    if len(apart):
+        # What is apart was left out, and a module may be in nothing but a variable: so
+        # the best roots have a second turn.
+        is_found = np.packbits(parent != UNREACHABLE, bitorder="little")
+        others.append(first)
+    for some in others:
         follow(RefKind.STRONG, *at_roots(graph.root_object[some]))
-        if len(apart):
-            is_found = np.packbits(parent != UNREACHABLE, bitorder="little")
     if all_strong:
         return Reach(distance, parent, None)
     weaker = np.flatnonzero(kinds)

@@ -247,10 +247,9 @@ class _BroughtImplementation(_Implementation):
 
 def _names_of(library: Any, environment: str) -> bytes:  # noqa: ANN401
     """Bitcode that defines what numba looks for in loaded code by its name."""
-    module = ir.Module()
-    ir.GlobalVariable(
-        module, ir.IntType(8).as_pointer(), environment
-    ).initializer = ir.Constant(ir.IntType(8).as_pointer(), None)
+    module, pointer = ir.Module(), ir.IntType(8).as_pointer()
+    variable = ir.GlobalVariable(module, pointer, environment)
+    variable.initializer = ir.Constant(pointer, None)
     for defined in library.get_defined_functions():
         function = ir.Function(module, ir.FunctionType(ir.VoidType(), []), defined.name)
         ir.IRBuilder(function.append_basic_block()).ret_void()

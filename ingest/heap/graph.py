@@ -497,6 +497,11 @@ class HeapGraph:
         wanted = np.asarray(references, self.ref_start.dtype)
         return np.searchsorted(self.ref_start, wanted, "right") - 1
 
+    def between(self, source: int, target: int) -> NDArray[np.intp]:
+        """The rows of the references of one object to another."""
+        begin, end = self.ref_start[source : source + 2].tolist()
+        return np.asarray(np.flatnonzero(self.ref_target[begin:end] == target) + begin)
+
     def address(self, index: int) -> str:
         """Return the id of an object as a debugger prints it, such as ``0x1c15d2``."""
         return hex(int(self.object_id[index]))

@@ -397,6 +397,11 @@ class Runtime:
         """Whether objects of a type have no class, but a shape."""
         return bool(self.shape) and name.startswith(self.shape)
 
+    def over(self, name: str) -> str:
+        """What the name of a type says of objects that are no longer used, or empty."""
+        found = (what for prefix, what in self.ended.items() if name.startswith(prefix))
+        return next(found, "")
+
     @cached_property
     def is_fixed(self) -> Callable[[str], object]:
         """Whether a type is a collection that cannot grow."""

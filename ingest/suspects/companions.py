@@ -152,9 +152,8 @@ class Companions:
         rows = some_of(rows[graph.type_index[rows] == kind], _SAMPLE)
         are_keys = bool(len(rows))
         for row, above in zip(rows.tolist(), parent[rows].tolist(), strict=True):
-            begin, end = graph.ref_start[[max(above, 0), above + 1]].tolist()
-            at = begin + np.flatnonzero(graph.ref_target[begin:end] == row)
-            are_keys &= not KEY_FIELDS.isdisjoint(map(graph.field_name, at.tolist()))
+            at = graph.between(above, row).tolist() if above >= 0 else ()
+            are_keys &= not KEY_FIELDS.isdisjoint(map(graph.field_name, at))
         return self._counted(kind, count) + (" as keys" if are_keys else "")
 
     def _told_inside(

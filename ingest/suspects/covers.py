@@ -82,7 +82,7 @@ class Covers:
     ) -> None:
         self._graph, self._metrics, self._classes = graph, metrics, classes
         self._places = places
-        self._referrers = Referrers(graph, metrics)
+        self.referrers = Referrers(graph, metrics)
         self._runtime = runtime = named(graph.runtime)
         self._weak = np.array(
             [name in runtime.weak_holders for name in graph.type_names], np.bool_
@@ -114,7 +114,7 @@ class Covers:
         Roots are last, and of these static fields first; ``None`` where there is so
         much that it is shared by many.
         """
-        rows, sources, roots = self._referrers.of(at)
+        rows, sources, roots = self.referrers.of(at)
         outside = np.ones(len(rows), np.bool_)
         if inside is not None:
             outside = ~inside[sources]
@@ -149,7 +149,7 @@ class Covers:
         # Many paths begin at the same few objects.
         if index not in self._roots:
             graph = self._graph
-            rows = self._referrers.roots_of(index)
+            rows = self.referrers.roots_of(index)
             says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
             says_less += ~self._of_program[rows]
             self._roots[index] = int(rows[int(says_less.argmin())])
@@ -158,7 +158,7 @@ class Covers:
     def _reference(self, source: int, target: int) -> int:
         """The row of a reference that holds, one of a named field if there is one."""
         graph = self._graph
-        rows = self._referrers.between(source, target)
+        rows = self.referrers.between(source, target)
         if not len(rows):  # of a dominator, which may lead to it by way of others
             return int(graph.ref_start[source])
         if graph.ref_field is None:

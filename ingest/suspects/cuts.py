@@ -69,7 +69,7 @@ class Cuts(Covers):
         super().__init__(graph, metrics, classes, places, own)
         self._parser = CutParser(graph, places=places)
         reach = Reach(metrics.root_distance, metrics.path_parent, metrics.strength)
-        self._what_if = WhatIf(graph, reach, self._referrers.held)
+        self._what_if = WhatIf(graph, reach, self.referrers.held)
         self._freed: dict[str, tuple[NDArray[np.uint8], int]] = {}
         self._loose: dict[str, NDArray[np.uint8]] = {}
         self._left: set[tuple[str, Edge]] = set()
@@ -117,10 +117,10 @@ class Cuts(Covers):
             except NotFound:
                 return None
             for other in others:
-                if self._referrers.is_left(cut, other):
+                if self.referrers.is_left(cut, other):
                     self._left.add((text, other))
                     return None
-            lost = self._referrers.below(cut)
+            lost = self.referrers.below(cut)
             if lost is None:
                 loose = self._what_if.loose(cut)
                 self._loose[text] = np.packbits(loose)

@@ -173,11 +173,8 @@ class Referrers:
 
     def between(self, source: int, target: int) -> NDArray[np.intp]:
         """The rows of the references of one object to another that hold."""
-        begin, end = self._graph.ref_start[source : source + 2].tolist()
-        is_one = self._graph.ref_target[begin:end] == target
-        if len(self.held.skipped):
-            is_one &= ~self.held.skipped[begin:end]
-        return np.asarray(np.flatnonzero(is_one) + begin)
+        rows = self._graph.between(source, target)
+        return rows[~self.held.skipped[rows]] if len(self.held.skipped) else rows
 
     @cached_property
     def _blocks(self) -> tuple[Numbers, Numbers]:

@@ -38,10 +38,8 @@ def components(graph: HeapGraph, classes: NDArray[np.uint8]) -> Ints:
 
 def detached(graph: HeapGraph) -> Ints:
     """int32: elements whose type says that they are in no document, if there are."""
-    prefixes = tuple(named(graph.runtime).ended)
-    if not prefixes:
-        return np.empty(0, np.int32)
-    kinds = [name.startswith(prefixes) for name in graph.type_names]
+    over = named(graph.runtime).over
+    kinds = [bool(over(name)) for name in graph.type_names]
     if not any(kinds):
         return np.empty(0, np.int32)
     return rows_where(np.array(kinds)[graph.type_index])
@@ -59,14 +57,12 @@ def detached_with(
         kind: The type of the suspect.
         count: How many objects the suspect has: fewer elements are not told.
     """
-    found = int(np.count_nonzero(lost[elements]))
-    if found < max(count, _MANY_ELEMENTS):
+    found, over = int(np.count_nonzero(lost[elements])), named(graph.runtime).over
+    if found < max(count, _MANY_ELEMENTS) or over(graph.type_names[kind]):
         return ""
-    for prefix, what in named(graph.runtime).ended.items():
-        if not graph.type_names[kind].startswith(prefix):
-            hold = "It holds" if count == 1 else "They hold"
-            return f"{hold} {found:,} elements that are {what}."
-    return ""
+    what = over(graph.type_name(int(elements[0])))
+    hold = "It holds" if count == 1 else "They hold"
+    return f"{hold} {found:,} elements that are {what}."
 
 
 def said_of(graph: HeapGraph, members: NDArray[np.int32]) -> tuple[str, str]:

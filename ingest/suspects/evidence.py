@@ -39,7 +39,6 @@ DOUBTED = 0.5
 
 _KEPT = "finished"
 """A word that records of a history also have, which are held on purpose."""
-_SAMPLE = 1000
 _TRACEBACK_FIELD = "__traceback__"
 _LONG_TRACEBACK = 100
 """Entries that one exception has on the way to an object, from which on it is told."""
@@ -350,8 +349,7 @@ def _pending_future(graph: HeapGraph, holder: Holder) -> str:
         if name not in waiting:
             continue
         field, *kinds = waiting[name]
-        begin, end = graph.ref_start[future : future + 2].tolist()
-        at = begin + np.flatnonzero(graph.ref_target[begin:end] == waits)
+        at = graph.between(future, waits)
         is_it = field in map(graph.field_name, at.tolist())
         if is_it and ("" in kinds or graph.type_name(waits) in kinds):
             beside = graph.ref_target[slice(*graph.ref_start[max(source, 0) :][:2])]
@@ -434,9 +432,7 @@ def _fires_soon(
             return f"a timer of {delay:,} ms"
         if name != runtime.timers_by_ms:
             continue
-        begin, end = graph.ref_start[above : above + 2].tolist()
-        rows = begin + np.flatnonzero(graph.ref_target[begin:end] == below)
-        for field in map(graph.field_name, rows.tolist()):
+        for field in map(graph.field_name, graph.between(above, below).tolist()):
             found = _PERIOD.fullmatch(field or "")
             if found and int(found[1]) <= _SOON_MS:
                 return f"a timer of {int(found[1]):,} ms"
@@ -494,14 +490,12 @@ def _awaited(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32])
 
 def _unused(graph: HeapGraph, holder: Holder, members: NDArray[np.int32]) -> str:
     """A sentence if the type of the objects or of their holder says: not used now."""
-    name = graph.type_name(int(members[0]))
-    for prefix, what in named(graph.runtime).ended.items():
-        if name.startswith(prefix):
-            they_are = "It is" if len(members) == 1 else "They are"
-            return f"{they_are} {what}, and still held."
-        if (holder.type_name or "").startswith(prefix):
-            return f"Their holder is {what}, and still held."
-    return ""
+    over = named(graph.runtime).over
+    if what := over(graph.type_name(int(members[0]))):
+        they_are = "It is" if len(members) == 1 else "They are"
+        return f"{they_are} {what}, and still held."
+    what = over(holder.type_name or "")
+    return f"Their holder is {what}, and still held." if what else ""
 
 
 def _most(metrics: HeapMetrics, members: NDArray[np.int32], kind: RefKind) -> bool:

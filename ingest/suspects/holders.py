@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, holds
+from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
@@ -611,11 +611,8 @@ class Paths:
     def field(self, source: int, target: int) -> str | None:
         """The field that holds an object, the first by name if there are several."""
         graph = self._graph
-        begin, end = graph.ref_start[source : source + 2].tolist()
-        found = graph.ref_target[begin:end] == target
-        owner = np.full(end - begin, source, np.int32)
-        found &= holds(graph, self._metrics.strength, slice(begin, end), owner)
-        names = [graph.field_name(begin + at) for at in np.flatnonzero(found).tolist()]
+        rows = self.cuts.referrers.between(source, target)
+        names = map(graph.field_name, rows.tolist())
         return min((name for name in names if name is not None), default=None)
 
     def steps(self, holder: Holder) -> tuple[tuple[str, ...], int | None]:

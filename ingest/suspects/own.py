@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from ingest.heap.graph import HeapGraph
@@ -71,9 +70,8 @@ def of_library(
     above = holder.path[: holder.path.index(at) + 1] if at in holder.path else ()
     place, first = "", 0
     for step, (source, below) in enumerate(pairwise(above[:_LOOKED_AT]), start=1):
-        begin, end = graph.ref_start[source : source + 2].tolist()
-        is_it = graph.ref_target[begin:end] == below
-        field = graph.field_name(begin + int(np.argmax(is_it)))
+        fields = map(graph.field_name, graph.between(source, below).tolist())
+        field = next(fields, None)
         is_static = places.declares(source, field)
         kinds = places.described[source] if is_static else graph.type_index[source]
         if is_own(int(kinds)) and not (field or "").startswith("<"):

@@ -136,15 +136,13 @@ def _are_keys_held(
 ) -> bool:
     """Whether the objects are values of a weak map which hold the keys of these."""
     entry_type = named(graph.runtime).weak_entry
-    if not entry_type or graph.ref_kind is None:
+    if not entry_type:
         return False
     for member in members[:_ENTRIES].tolist():
         entry = int(metrics.path_parent[member])
         if entry < 0 or graph.type_name(entry) != entry_type:
             return False
-        rows = np.arange(*graph.ref_start[entry : entry + 2].tolist())
-        keys = graph.ref_target[rows[graph.ref_kind[rows] == RefKind.WEAK]]
-        at = int(keys[0]) if len(keys) else -1
+        at = next(iter(_targets(graph, entry, RefKind.WEAK)), -1)
         while at >= 0 and at != entry:
             at = int(metrics.dominator[at])
         if at != entry:
@@ -164,13 +162,7 @@ def stale_entries(
     entries = entries[entries >= 0]
     kind = graph.type_names.index(entry_type)
     entries = entries[graph.type_index[entries] == kind]
-    kinds = graph.ref_kind
-    has_key = [
-        kinds is not None
-        and bool((kinds[slice(*graph.ref_start[at : at + 2])] == RefKind.WEAK).any())
-        for at in entries.tolist()
-    ]
-    count = has_key.count(False)
+    count = sum(not _targets(graph, at, RefKind.WEAK) for at in entries.tolist())
     if 2 * count < len(sample):
         return ""
     share = count / len(sample)

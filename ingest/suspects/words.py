@@ -223,8 +223,7 @@ class Words:
     @property
     def _is_holder_over(self) -> bool:
         """Whether the type of their holder says that this is no longer used."""
-        over = tuple(named(self.runtime).ended)
-        return bool(over) and (self.holder.type_name or "").startswith(over)
+        return bool(named(self.runtime).over(self.holder.type_name or ""))
 
     @property
     def _has_others(self) -> bool:
@@ -438,12 +437,8 @@ class Words:
                 at = f"at {self._holder}, and clear whatever else refers to"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
             if self.library[0] and how.startswith("remove entries"):
-                is_cache = self.pattern == "cache"
-                how += (
-                    ""
-                    if is_cache
-                    else f", for example by closing or unregistering {what}"
-                )
+                if self.pattern != "cache":
+                    how += f", for example by closing or unregistering {what}"
                 how = f"have {self.library[0]} {how}"
             if self.shared:
                 how = (
