@@ -140,6 +140,8 @@ DOTNET = Runtime(
     # The box of an async method: AsyncStateMachineBox`1[Result,Shop+<PayAsync>d__3].
     spoken=((r"^.*AsyncStateMachineBox(?:`1)?[\[<](?:.*,)?([^,]*?)\+?"
         r"<(\w+)>\w*[\]>]$", r"AsyncStateMachineBox of \1.\2"),),
+    freed_by=((r"\b_ThreadPoolWaitOrTimerCallback$",
+        "unregister the waits of the thread pool (RegisteredWaitHandle.Unregister)"),),
     # The paths of its assemblies, in AppContext.
     own_bytes=1 << 16,
     numbers=(

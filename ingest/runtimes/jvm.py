@@ -62,7 +62,7 @@ JVM = Runtime(
         "jdk.internal.ref.*", "jdk.internal.util.*",
         "kotlin.collections.*", "kotlin.Pair", "kotlin.Triple", "kotlin.Lazy*",
         "kotlin.*Lazy*", "kotlin.jvm.internal.Ref$*", "kotlinx.coroutines.*",
-        "cats.effect.*", "scala.collection.*", "scala.Some", "scala.Tuple*",
+        "cats.effect.*", "zio.*", "scala.collection.*", "scala.Some", "scala.Tuple*",
         "android.util.*Array*", "android.util.*Map*", "androidx.collection.*",
         "android*.arch.core.internal.*", "android.os.Message*",
         "com.google.common.collect.*", "it.unimi.dsi.fastutil.*",
@@ -78,8 +78,9 @@ JVM = Runtime(
     ),
     library=(
         "java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "kotlin.*", "kotlinx.*",
-        "scala.*", "groovy.*", "clojure.*", "android.*", "androidx.*", "com.android.*",
-        "libcore.*", "dalvik.*", "org.apache.harmony.*", "<class 0x*>",
+        "scala.*", "groovy.*", "org.codehaus.groovy.*", "org.apache.groovy.*",
+        "clojure.*", "android.*", "androidx.*", "com.android.*", "libcore.*",
+        "dalvik.*", "org.apache.harmony.*", "<class 0x*>",
     ),
     missing="such as archived classes of HotSpot that the program has not used",
     bounded=(
@@ -117,6 +118,9 @@ JVM = Runtime(
             "remove the shutdown hooks (Runtime.removeShutdownHook)"),
         (r"\.mQueue -> MessageQueue$",
             "remove the callbacks and messages (Handler.removeCallbacksAndMessages)"),
+        (r"\w*hreadLocals -> ThreadLocal\$ThreadLocalMap$",
+            "remove the values of the thread-locals (ThreadLocal.remove)"),
+        (r"\.arch\.core\.internal\.\w*SafeIterableMap$", "remove the observers"),
         (r" -> AnimationHandler$|^AnimationHandler\.", "cancel the animators"),
         # What a coroutine of Kotlin returns to, once it goes on.
         (r"\$\w+\$\d+\.completion ->|\.CancellableContinuationImpl$",

@@ -10,7 +10,7 @@ types of the runtime is our own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -566,6 +566,8 @@ class _Search:
             graph, metrics, holder, members, words.pattern, known, wait, cancelled
         )
         release_pages(graph.shallow_bytes)
+        if found.is_done:
+            words = replace(words, inside_cut="")  # they are to go themselves
         return _Told(held, words, found, cut.bits)
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -205,7 +205,8 @@ class Paths:
             index=edge.source if is_object else -1,
             name=None if not is_object else places.part(edge.source),
             reference=reference,
-            words=self._first_field(root, down) or self.cuts.holder(edge),
+            words=self._first_field(root, down)
+            or self.cuts.holder(edge) + self._by_key(down),
             role=self.cuts.role(edge),
             root_words=above or places.root(root),
             root_role=places.roots(root),
@@ -239,6 +240,16 @@ class Paths:
         if field is None or field.startswith("["):
             return None
         return f"{name}.{field}, from {self.places.root(root)}"
+
+    def _by_key(self, down: Sequence[int]) -> str:
+        """What names an entry below a holder, as a thread-local; empty for none."""
+        keyed_by = named(self._graph.runtime).keyed_by
+        found = (
+            self.places.holder(at, None)
+            for at in down
+            if self._graph.type_name(at) in keyed_by and self.places.part(at)
+        )
+        return "".join(f", as by {words}" for words in islice(found, 1))
 
     def _named_above(self, edge: Edge, path: Sequence[int]) -> str | None:
         """A variable of a script, or a task of the program, that leads to a holder.

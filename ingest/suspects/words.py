@@ -340,6 +340,8 @@ class Words:
             root = holder.root_role if has_many else holder.root_words
             is_shown = of_threads or self.has_one_root or not self.is_group
             is_shown &= holder.index >= 0
+            # A variable with a name of its own needs no constant that leads to it.
+            is_shown &= holder.type_name not in named(self.runtime).named_by
             is_shown &= not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE))
             # Of a variable without a name, which may as well be a constant.
             is_shown &= holder.root_name is not None or not root.startswith("a global")
@@ -351,9 +353,9 @@ class Words:
             text += f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
         if self.link and self.pattern == "linked list":
             text += f", each by the {_end_of(self.link)} of another"
-        if self.also:
-            text += "; clearing only one of them frees nothing"
-        return _shortened(text + ".")
+        more = "; clearing only one of them frees nothing" if self.also else ""
+        more = more if len(text + more) < MAX_SENTENCE else ""
+        return _shortened(f"{text}{more}.")
 
     @property
     def advice(self) -> str:

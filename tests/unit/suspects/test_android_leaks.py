@@ -72,6 +72,31 @@ def test_destroyed_activities_are_named_not_their_listeners(tmp_path: Path) -> N
     assert found.cut == "static field Main.LISTENERS -> ArrayList"
 
 
+def test_observers_are_to_be_removed_not_what_the_destroyed_have(
+    tmp_path: Path,
+) -> None:
+    app, of = App(), "androidx/arch/core/internal/SafeIterableMap"
+    app.cls("app/Screen", "items", above=_ACTIVITY)
+    app.cls("app/Item", "photo")
+    app.cls("androidx/lifecycle/LiveData", "mObservers")
+    app.cls(f"{of}$Entry", "mKey", "mNext")
+    app.cls(of, "mStart")
+    following = 0
+    for _ in range(10):
+        items = [app.make("app/Item", photo=app.data(500)) for _ in range(9)]
+        at = app._next()
+        app.dump.obj(at, "app/Screen", items=app.list_of(items), mDestroyed=True)
+        following = app.make(f"{of}$Entry", mKey=at, mNext=following)
+    observers = app.make(of, mStart=following)
+    app.main(CART=app.make("androidx/lifecycle/LiveData", mObservers=observers))
+    (found,) = app.found(tmp_path).suspects
+
+    assert found.sentence.startswith("10 Screen (")
+    assert " with 90 Item in Screen.items " in found.sentence
+    assert found.advice.startswith("To free them, remove the observers")
+    assert "keep them" not in found.advice
+
+
 def test_destroyed_activities_are_told_whose_fragments_have_their_views(
     tmp_path: Path,
 ) -> None:

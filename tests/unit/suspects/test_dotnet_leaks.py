@@ -346,7 +346,8 @@ def test_callbacks_of_native_code_are_no_timers(tmp_path: Path) -> None:
 
     assert found.pattern == "handles"
     assert found.advice == (
-        "To free them, free the handles at GC handles -> "
+        "To free them, unregister the waits of the thread pool "
+        "(RegisteredWaitHandle.Unregister): GC handles -> "
         "_ThreadPoolWaitOrTimerCallback."
     )
 

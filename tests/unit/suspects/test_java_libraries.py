@@ -121,9 +121,12 @@ def test_the_threads_of_objects_in_two_places_are_told_as_many(tmp_path: Path) -
     assert "req-#" in found.sentence
 
 
-def test_references_of_cats_effect_are_named_by_their_field(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ref", ["cats/effect/kernel/SyncRef", "zio/Ref$Atomic"])
+def test_references_of_effects_are_named_by_their_field(
+    ref: str, tmp_path: Path
+) -> None:
     shop = Program()
-    shop.cls("cats/effect/kernel/SyncRef", "ar")
+    shop.cls(ref, "ar")
     shop.cls("cats/effect/IO$Delay", "thunk")
     shop.cls("app/Conn", "buffer")
     shop.cls("app/Client", "finalizers")
@@ -133,12 +136,35 @@ def test_references_of_cats_effect_are_named_by_their_field(tmp_path: Path) -> N
         )
         for _ in range(400)
     ]
-    finalizers = shop.make("cats/effect/kernel/SyncRef", ar=shop.map_of(ios))
+    finalizers = shop.make(ref, ar=shop.map_of(ios))
     shop.main(CLIENT=shop.make("app/Client", finalizers=finalizers))
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("400 Conn (")
     assert "by Client.finalizers" in found.sentence
+
+
+def test_parts_of_metaclasses_of_groovy_are_not_the_program_s(tmp_path: Path) -> None:
+    shop, index = Program(), "org/codehaus/groovy/runtime/metaclass/MetaMethodIndex"
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("groovy/lang/ExpandoMetaClass", "index")
+    shop.cls(f"{index}$Entry", "methods")
+    shop.cls(f"[L{index}$Entry;")
+    found = [
+        shop.make(
+            "groovy/lang/ExpandoMetaClass",
+            index=shop.array(
+                f"[L{index}$Entry;",
+                [shop.make(f"{index}$Entry", methods=shop.data(40)) for _ in range(9)],
+            ),
+        )
+        for _ in range(100)
+    ]
+    items = shop.array("[Ljava/lang/Object;", found)
+    shop.main(PATCHED=shop.make("java/util/ArrayList", elementData=items))
+    (suspect,) = shop.found(tmp_path).suspects
+
+    assert suspect.sentence.startswith("100 ExpandoMetaClass (")
 
 
 @pytest.mark.parametrize(

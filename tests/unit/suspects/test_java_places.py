@@ -49,6 +49,28 @@ def test_the_field_of_an_object_names_its_thread_local(tmp_path: Path) -> None:
     )
 
 
+def test_thread_locals_that_share_their_values_are_named(tmp_path: Path) -> None:
+    shop = Threads()
+    shop.cls("java/lang/ThreadLocal")
+    shop.cls(_MAP, "table")
+    shop.cls(_ENTRY, "value", above="java/lang/ref/WeakReference")
+    shop.cls(f"[L{_ENTRY};")
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("app/Rule", "memo")
+    shop.cls("app/Row", "data")
+    rows = [shop.make("app/Row", data=shop.data(500)) for _ in range(300)]
+    entries = []
+    for _ in range(3):
+        local = shop.make("java/lang/ThreadLocal")
+        shop.make("app/Rule", memo=local)
+        entries.append(shop.make(_ENTRY, referent=local, value=shop.map_of(rows)))
+    shop.thread(1, 0, shop.make(_MAP, table=shop.array(f"[L{_ENTRY};", entries)))
+    shop.main()
+    (found,) = shop.found(tmp_path).suspects
+
+    assert ", as by ThreadLocal Rule.memo, from thread exec-1" in found.sentence
+
+
 def test_weak_references_without_referents_are_told(tmp_path: Path) -> None:
     shop = Program()
     shop.cls("app/Ref", "data", above="java/lang/ref/WeakReference")
@@ -318,7 +340,7 @@ def test_a_var_of_clojure_is_named(tmp_path: Path) -> None:
     shop.main(const__10=var)
     (found,) = shop.found(tmp_path).suspects
 
-    assert " are held in a map by var feed.core/prices, from " in found.sentence
+    assert found.sentence.endswith(" are held in a map by var feed.core/prices.")
     assert found.cut == "var feed.core/prices -> Atom"
 
 
