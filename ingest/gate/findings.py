@@ -488,7 +488,7 @@ def _first_of_program(
 def _keys(
     dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree, chosen: Flags
 ) -> dict[int, int]:
-    """The runtime's values, such as keys, that grew beside the program's objects.
+    """What grew beside the program's objects, as keys: values, or as many objects.
 
     Or beside larger values of the runtime.
 
@@ -516,16 +516,22 @@ def _keys(
         own = [row for row in rows if classes[row] == TypeClass.PROGRAM]
         if tree.has_objects[parent]:
             # Of the runtime's values the largest is what its entries are for.
+            # A map may have as many keys and values that are both the program's.
             most = max(
-                own or rows, key=lambda row: ((count if own else size)[row], -row)
+                own or rows,
+                key=lambda row: (count[row] if own else 0, size[row], -row),
             )
+            alike = tree.object_count[most]
             found |= {
                 row: most
                 for row in rows
                 if row != most
-                and classes[row] in (TypeClass.LIBRARY, TypeClass.CONTAINER)
                 and count[row] <= ABOUT * of_type[tree.name[most]]
-                and (classes[row] == TypeClass.LIBRARY or size[row] <= size[most])
+                and (
+                    classes[row] == TypeClass.LIBRARY
+                    or (classes[row] == TypeClass.CONTAINER and size[row] <= size[most])
+                    or np.array_equal(tree.object_count[row], alike)
+                )
             }
     others = chosen.copy()
     others[list(found)] = False

@@ -159,26 +159,27 @@ def test_what_leaks_may_be_common() -> None:
     assert found.counts == (100, 130, 160)
 
 
-def keyed(step: int) -> ComparedDump:
-    """A map of objects by strings, which fills with both."""
+def keyed(step: int, key: str = "System.String") -> ComparedDump:
+    """A map of objects by keys, which fills with both."""
     program = Program(step, random.Random(1), random.Random(step))
     background(program, OBJECTS)
     held = program.things("Shop.Session", 2000 + 800 * step)
-    keys = [program.obj("System.String", 40) for _ in held]
+    keys = [program.obj(key, 40) for _ in held]
     pairs = [one for pair in zip(keys, held, strict=True) for one in pair]
     program.root(program.array("System.Object", pairs), STATIC, "Shop.Open")
     return compared(program.dump(), step)
 
 
-def test_keys_and_a_new_suspect_of_the_same_objects_are_one_finding() -> None:
-    dumps = [keyed(step) for step in range(3)]
+@pytest.mark.parametrize("key", ["System.String", "Shop.Id"])
+def test_keys_and_a_new_suspect_of_the_same_objects_are_one_finding(key: str) -> None:
+    dumps = [keyed(step, key) for step in range(3)]
     assert any("Session" in row for row in dumps[-1].suspects["sentence"])
 
     (found,) = judge(dumps, Rules()).findings
 
     assert found.path[-1] == "Session"
     assert found.counts == (2000, 2800, 3600)
-    assert "String" in found.below
+    assert key.rpartition(".")[2] in found.below
 
 
 def test_locks_of_a_dictionary_are_no_finding_beside_its_entries() -> None:
