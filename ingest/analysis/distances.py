@@ -290,14 +290,20 @@ def _skip(
     end: int,
     skipped: Bools,
 ) -> None:
-    """Mark the references of objects from ``first`` to ``end`` that do not hold."""
+    """Mark the references of objects from ``first`` to ``end`` that do not hold.
+
+    ``skipped`` is all false. To what a strong reference of a strong object leads is as
+    strong: it holds, and nothing needs to be looked up.
+    """
     for source in range(first, end):
         own = strength[source]
+        if len(kinds) == 0 and (own == 0 or own == NOT_REACHED):
+            continue
         for ref in range(start[source], start[source + 1]):
             kind = kinds[ref] if len(kinds) > 0 else 0
             if own == NOT_REACHED:
                 skipped[ref] = kind > 0
-            else:
+            elif max(own, kind) > 0:
                 skipped[ref] = max(own, kind) != strength[targets[ref]]
 
 

@@ -199,6 +199,7 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         self._line = function.__code__.co_firstlineno
 
     @staticmethod
+    @functools.cache
     def folder(name: str) -> Path:
         return _writable_folder(name)
 
@@ -315,6 +316,7 @@ def _link_runtime() -> None:
         llvmlite.binding.add_symbol(symbol, address)
 
 
+@functools.cache
 def folder_name(module: str) -> str:
     """Name of the cache folder for the kernels of an imported module."""
     digest = hashlib.sha256()
