@@ -195,13 +195,12 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
     """Places a function's code in the folder of its module."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._folder = self.folder(folder_name(function.__module__))
+        self._folder = self.folder(function.__module__)
         self._line = function.__code__.co_firstlineno
 
     @staticmethod
-    @functools.cache
-    def folder(name: str) -> Path:
-        return _writable_folder(name)
+    def folder(module: str) -> Path:
+        return _folder_of(module)
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], _file: str) -> _Locator:
@@ -221,8 +220,8 @@ class _BroughtLocator(_Locator):
     """The same for code that came with the package, where nothing is written."""
 
     @staticmethod
-    def folder(name: str) -> Path:
-        return BROUGHT / name
+    def folder(module: str) -> Path:
+        return BROUGHT / folder_name(module)
 
 
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
@@ -357,6 +356,12 @@ def _source(file: str) -> tuple[str, frozenset[str]]:
         names |= {origin, *re.findall(r"[\w.]+", modules)}
         names |= {f"{origin}.{member}" for member in re.findall(r"\w+", members)}
     return hashlib.sha256(content).hexdigest(), frozenset(names)
+
+
+@functools.cache
+def _folder_of(module: str) -> Path:
+    """The cache folder for the kernels of an imported module."""
+    return _writable_folder(folder_name(module))
 
 
 def _writable_folder(name: str) -> Path:

@@ -682,11 +682,10 @@ class Cuts(Covers):
             passed.append(at)
             source = int(metrics.path_parent[at])
             if source < 0:
-                if source == ROOT:
-                    found = Edge(ROOT, self.root_of(at), (at,))
+                found = self.edge_above(at) if source == ROOT else None
                 break
             if int(graph.type_index[source]) != kind or self._places.stands[kind]:
-                edge = self.edge(source, at)
+                edge = self.edge_above(at)
                 if self._names(edge, kind, tier):
                     found = edge
                     break

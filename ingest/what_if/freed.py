@@ -54,9 +54,9 @@ def _lead_to(
             continue
         for ref in range(start[source], start[source + 1]):
             row = targets[ref]
-            if is_wanted[row >> 3] >> (row & 7) & 1:
-                if len(skipped) == 0 or not skipped[ref]:
-                    found[row] = True
+            is_seen = is_wanted[row >> 3] >> (row & 7) & 1
+            if is_seen and (len(skipped) == 0 or not skipped[ref]):
+                found[row] = True
 
 
 @kernel
