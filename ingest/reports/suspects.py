@@ -170,8 +170,9 @@ def next_step(about: Mapping[str, object], dump: str) -> NextStep:
     """What to do next, since one dump cannot prove a leak.
 
     Args:
-        about: The dump: its ``format``; and its ``runtime``, its ``producer`` and why
-            it is ``incomplete``, each empty or ``None`` if that is not known or so.
+        about: The dump: its ``format``; and its ``runtime``, its ``producer``, why it
+            is ``incomplete`` and the ``parts`` of its file, each empty or ``None`` if
+            that is not known or so.
         dump: Path of the dump, or name of the loaded dump.
     """
     format_name, incomplete = str(about["format"]), str(about["incomplete"] or "")
@@ -185,6 +186,15 @@ def next_step(about: Mapping[str, object], dump: str) -> NextStep:
         )
     if incomplete:
         return NextStep("Take the dump again; a complete one may show more.")
+    parts = cast("list[dict[str, object]]", about.get("parts") or [])
+    of_process = [one["process"] for one in parts if one["is_read"]]
+    alike = sum(one["process"] in of_process for one in parts)
+    if alike > 1:
+        return NextStep(
+            "One dump shows what holds memory, not what grows. The file has "
+            f"{alike:,} heap dumps; compare them:",
+            command("check", "FILE" if dump == "-" else dump),
+        )
     take = f" ({how})" if how else ""
     return NextStep(
         "One dump shows what holds memory, not what grows. To see what grows, take "

@@ -11,7 +11,7 @@ import numpy as np
 from ingest.errors import DumpError
 from ingest.heap.graph import Part
 from ingest.heap.read_options import DEFAULTS
-from ingest.readers.base import PendingDump, Selection, chosen_dump, default_dump
+from ingest.readers.base import PendingDump, Selection, chosen_dump
 from ingest.readers.mlpd import BUFFER, HEADER
 from ingest.readers.mlpd.assembly import assemble
 from ingest.readers.mlpd.records import FOLLOWED, Heapshot, LogRecords
@@ -41,7 +41,7 @@ from ingest.readers.shared.columns import GrowingColumn
 from ingest.readers.shared.irregularities import IrregularityCounter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ingest.arrays.compiled import Longs
     from ingest.heap.graph import HeapGraph
@@ -56,14 +56,17 @@ _LONGEST_TEXT_BYTES = 1 << 16
 _LONGEST_BUFFER_BYTES = 16 << 20
 """Mono's have 64 KiB, or one larger event."""
 _HEADER_BYTES = 48
+_OF_EARLIER = *FOLLOWED, "generation"
+"""Columns of the heapshots before the one that is read."""
 _MOST_HEAPSHOTS = 1 << 16
 
 
 def read(source: Source, options: ReadOptions, progress: Progress) -> HeapGraph:
     """Read a heapshot of ``source``; see `ingest.readers.base.Reader.read`.
 
-    Memory while reading: 29 bytes an object and 12 a reference, 24 for each object of
-    the heapshots before it, and 16 for each move.
+    Memory while reading: 29 bytes an object and 12 a reference, also of the last whole
+    heapshot before it if none is asked for; 24 for each object of those before it, and
+    16 for each move.
     """
     log = _MonoLog.read(source, options, progress, Selection.ONE)
     return log.graph(log.chosen())
@@ -91,6 +94,15 @@ def parts(source: Source, progress: Progress) -> list[Part]:
     """The heapshots of a log, whose objects are only counted."""
     log = _MonoLog.read(source, DEFAULTS, progress, Selection.NONE)
     return [log.part(shot) for shot in log.records.heapshots if shot.object_count]
+
+
+def _latest(shots: Sequence[Heapshot]) -> Heapshot | None:
+    """The heapshot to read if the user chooses none: the last whole one with objects.
+
+    If none is whole, the last one with objects.
+    """
+    some = [shot for shot in shots if shot.object_count]
+    return max(some, key=lambda shot: (shot.is_whole, shot.number), default=None)
 
 
 class _Buffer:
@@ -144,7 +156,8 @@ class _MonoLog:
         """
         counter = IrregularityCounter(strict=options.strict, name=source.name)
         log = cls(options, selection, counter)
-        log.records.keeps_moves = selection is Selection.ALL or bool(options.part)
+        is_first = selection is Selection.ONE and options.part == 0
+        log.records.keeps_moves = selection is not Selection.NONE and not is_first
         feed = Feed(source.chunks(progress), source.name)
         log._take_header(feed)
         log._take_buffers(feed)
@@ -269,10 +282,15 @@ class _MonoLog:
         if self.selection is Selection.ALL:
             stored = tuple(ROW_OF)
         elif self.selection is Selection.ONE:
-            if number == wanted or (wanted is None and default_dump(shots) is None):
+            if wanted is None or number == wanted:
                 stored = tuple(ROW_OF)
-            elif wanted is not None and number < wanted:
-                stored = *FOLLOWED, "generation"
+            elif number < wanted:
+                stored = _OF_EARLIER
+        if self.selection is Selection.ONE and wanted is None:
+            last, still = _latest(shots), self._open.values()
+            for shot in shots:
+                if shot is not last and shot not in still:
+                    shot.keep_only(_OF_EARLIER)
         columns = {
             name: GrowingColumn("i4" if name == "kind" else DTYPES[name])
             for name in stored
@@ -287,9 +305,11 @@ class _MonoLog:
         Raises:
             DumpError: there is none.
         """
+        shots = self.records.heapshots
+        latest, wanted = _latest(shots), self.options.part
         return chosen_dump(
-            self.records.heapshots,
-            self.options.part,
+            shots,
+            latest.number if latest and wanted is None else wanted,
             self.counter.name,
             "the log has no heapshot",
             "record one: mono --profile=log:nodefaults,gc,gcmove,gcroot,"
@@ -298,9 +318,8 @@ class _MonoLog:
 
     def part(self, shot: Heapshot) -> Part:
         """Describe a heapshot as a part of the log."""
-        is_default = self.options.part is None and shot is default_dump(
-            self.records.heapshots
-        )
+        latest = _latest(self.records.heapshots)
+        is_default = self.options.part is None and shot is latest
         return Part(shot.number, shot.object_count, is_default=is_default)
 
     def graph(self, shot: Heapshot, *, is_only: bool = True) -> HeapGraph:

@@ -30,6 +30,8 @@ from ingest.readers.mlpd.scan import (
 from ingest.readers.shared.columns import GrowingColumn
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bytes, Ids, Longs
@@ -97,6 +99,12 @@ class Heapshot:
         """A whole column, which is forgotten."""
         self.array(name)
         return self._arrays.pop(name)
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget all columns but some."""
+        self.columns = {
+            name: column for name, column in self.columns.items() if name in names
+        }
 
     def merge(self) -> None:
         """Join the pieces of each object that is recorded in several.
