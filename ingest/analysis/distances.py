@@ -290,20 +290,14 @@ def _skip(
     end: int,
     skipped: Bools,
 ) -> None:
-    """Mark the references of objects from ``first`` to ``end`` that do not hold.
-
-    ``skipped`` is all false. To what a strong reference of a strong object leads is as
-    strong: it holds, and nothing needs to be looked up.
-    """
+    """Mark the references of objects from ``first`` to ``end`` that do not hold."""
     for source in range(first, end):
         own = strength[source]
-        if len(kinds) == 0 and (own == 0 or own == NOT_REACHED):
-            continue
         for ref in range(start[source], start[source + 1]):
             kind = kinds[ref] if len(kinds) > 0 else 0
             if own == NOT_REACHED:
                 skipped[ref] = kind > 0
-            elif max(own, kind) > 0:
+            else:
                 skipped[ref] = max(own, kind) != strength[targets[ref]]
 
 

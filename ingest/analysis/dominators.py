@@ -60,11 +60,11 @@ def _lay_out(
 
 @kernel
 def _drop_skipped(
-    references: ReferenceColumns, records: Starts, rows: NDArray[np.int64]
+    references: ReferenceColumns, records: Starts, first: int, end: int
 ) -> None:
-    """Take the references that are ignored out of the records of some objects."""
+    """Take the references that are ignored out of their records."""
     start, skipped = references.start, references.skipped
-    for row in rows:
+    for row in range(first, end):
         free = at = start[row] + _HEAD * (row + 1)
         for ref in range(start[row], start[row + 1]):
             if not skipped[ref]:
@@ -396,8 +396,7 @@ def dominator_tree(
     if records is None:
         records = records_of(start, targets)
     if len(skipped):
-        ignored = np.searchsorted(start, np.flatnonzero(skipped), "right") - 1
-        _drop_skipped(references, records, np.unique(ignored))
+        in_ranges(lambda *rows: _drop_skipped(references, records, *rows), 0, n)
     parent = np.zeros(n + 1, np.int32)
     finished = np.empty(n, np.int32)
     # Finished and open objects are never more than N + M together, so the stack grows

@@ -195,12 +195,12 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
     """Places a function's code in the folder of its module."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._folder = self.folder(function.__module__)
+        self._folder = self.folder(folder_name(function.__module__))
         self._line = function.__code__.co_firstlineno
 
     @staticmethod
-    def folder(module: str) -> Path:
-        return _folder_of(module)
+    def folder(name: str) -> Path:
+        return _writable_folder(name)
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], _file: str) -> _Locator:
@@ -220,8 +220,8 @@ class _BroughtLocator(_Locator):
     """The same for code that came with the package, where nothing is written."""
 
     @staticmethod
-    def folder(module: str) -> Path:
-        return BROUGHT / folder_name(module)
+    def folder(name: str) -> Path:
+        return BROUGHT / name
 
 
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
@@ -315,7 +315,6 @@ def _link_runtime() -> None:
         llvmlite.binding.add_symbol(symbol, address)
 
 
-@functools.cache
 def folder_name(module: str) -> str:
     """Name of the cache folder for the kernels of an imported module."""
     digest = hashlib.sha256()
@@ -356,12 +355,6 @@ def _source(file: str) -> tuple[str, frozenset[str]]:
         names |= {origin, *re.findall(r"[\w.]+", modules)}
         names |= {f"{origin}.{member}" for member in re.findall(r"\w+", members)}
     return hashlib.sha256(content).hexdigest(), frozenset(names)
-
-
-@functools.cache
-def _folder_of(module: str) -> Path:
-    """The cache folder for the kernels of an imported module."""
-    return _writable_folder(folder_name(module))
 
 
 def _writable_folder(name: str) -> Path:

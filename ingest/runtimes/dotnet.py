@@ -94,12 +94,12 @@ DOTNET = Runtime(
         "System.Comparison*", "System.*EventHandler*", "System.*Callback*",
         "System.Lazy*", "System.Tuple*", "System.ValueTuple*", "System.Nullable*",
         "System.WeakReference*", "System.Threading.*", "System.Linq.*",
-        "System.Runtime.CompilerServices.*", "System.AppDomain",
+        "System.Runtime.CompilerServices.*",
         "System.ComponentModel.EventHandlerList*", "Microsoft.Extensions.Caching.*",
         # Nested types, for which a trace does not name the outer one.
         "Entry[[<]*", "Container[[<]*", "Node[[<]*", "Tables[[<]*", "Bucket[[<]*",
         "Slot[[<]*", "Segment[[<]*", "VolatileNode[[<]*", "SyncHashtable", "bucket",
-        "CallbackNode", "CallbackPartition", "Registrations",
+        "CallbackNode", "CallbackPartition", "Registrations", "KeyValueListNode",
         "Linked*CancellationTokenSource", "ContingentProperties", "LinkedSlot[[<]*",
         "LinkedSlotVolatile[[<]*", "TaskNode", "DelayPromise*", "WhenAllPromise*",
         "*AsyncLocalValueMap", "WorkStealingQueue[[<]*",
@@ -140,8 +140,12 @@ DOTNET = Runtime(
     # The box of an async method: AsyncStateMachineBox`1[Result,Shop+<PayAsync>d__3].
     spoken=((r"^.*AsyncStateMachineBox(?:`1)?[\[<](?:.*,)?([^,]*?)\+?"
         r"<(\w+)>\w*[\]>]$", r"AsyncStateMachineBox of \1.\2"),),
-    freed_by=((r"\b_ThreadPoolWaitOrTimerCallback$",
-        "unregister the waits of the thread pool (RegisteredWaitHandle.Unregister)"),),
+    freed_by=(
+        (r"\b_ThreadPoolWaitOrTimerCallback$",
+            "unregister the waits of the thread pool "
+            "(RegisteredWaitHandle.Unregister)"),
+        (r"AsyncLocalValueMap$", "reset the AsyncLocal that leads there"),
+    ),
     # The paths of its assemblies, in AppContext.
     own_bytes=1 << 16,
     numbers=(

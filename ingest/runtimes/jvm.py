@@ -121,6 +121,8 @@ JVM = Runtime(
         (r"\w*hreadLocals -> ThreadLocal\$ThreadLocalMap$",
             "remove the values of the thread-locals (ThreadLocal.remove)"),
         (r"\.arch\.core\.internal\.\w*SafeIterableMap$", "remove the observers"),
+        (r" -> LoadedApk$|\bLoadedApk\.m(?:Receivers|Services)\b",
+            "unregister the receivers, and unbind the services"),
         (r" -> AnimationHandler$|^AnimationHandler\.", "cancel the animators"),
         # What a coroutine of Kotlin returns to, once it goes on.
         (r"\$\w+\$\d+\.completion ->|\.CancellableContinuationImpl$",

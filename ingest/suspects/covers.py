@@ -96,8 +96,6 @@ class Covers:
         self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._named_by: dict[tuple[int, str | None, int, int], bool] = {}
-        self._around: dict[tuple[int, int], list[Edge] | None] = {}
-        self._last: dict[int, Edge] = {}
         self._roots: dict[int, int] = {}
         self._table_objects = places.table_objects
         self._of_program = statics_of_program(graph, own)
@@ -116,16 +114,6 @@ class Covers:
         Roots are last, and of these static fields first; ``None`` where there is so
         much that it is shared by many.
         """
-        if inside is None:  # once for all tiers
-            if (at, target) not in self._around:
-                self._around[at, target] = self._edges_from(at, target, None)
-            return self._around[at, target]
-        return self._edges_from(at, target, inside)
-
-    def _edges_from(
-        self, at: int, target: int, inside: Bools | None
-    ) -> list[Edge] | None:
-        """The same, looked up anew."""
         rows, sources, roots = self.referrers.of(at)
         outside = np.ones(len(rows), np.bool_)
         if inside is not None:
@@ -155,18 +143,6 @@ class Covers:
     def edge(self, source: int, target: int) -> Edge:
         """The reference of one object to another."""
         return Edge(source, self._reference(source, target), (target,))
-
-    def edge_above(self, index: int) -> Edge:
-        """The reference or root that is last on the path to an object."""
-        if index not in self._last:
-            source = int(self._metrics.path_parent[index])
-            row = (
-                self.root_of(index)
-                if source == ROOT
-                else self._reference(source, index)
-            )
-            self._last[index] = Edge(source, row, (index,))
-        return self._last[index]
 
     def root_of(self, index: int) -> int:
         """The root that holds an object and says most: a static field, if any."""

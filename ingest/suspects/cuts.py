@@ -682,10 +682,11 @@ class Cuts(Covers):
             passed.append(at)
             source = int(metrics.path_parent[at])
             if source < 0:
-                found = self.edge_above(at) if source == ROOT else None
+                if source == ROOT:
+                    found = Edge(ROOT, self.root_of(at), (at,))
                 break
             if int(graph.type_index[source]) != kind or self._places.stands[kind]:
-                edge = self.edge_above(at)
+                edge = self.edge(source, at)
                 if self._names(edge, kind, tier):
                     found = edge
                     break

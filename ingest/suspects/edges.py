@@ -79,18 +79,29 @@ def has_bit(bits: NDArray[np.uint8], rows: NDArray[np.int32]) -> NDArray[np.bool
 
 
 @kernel
-def _list(targets: Ints, used: Starts, rows: Starts) -> None:
-    """List references by blocks of what they refer to.
+def _list(
+    start: Starts,
+    targets: Ints,
+    skipped: Bools,
+    distance: Ints,
+    used: Starts,
+    rows: Starts,
+) -> None:
+    """List references that hold, by blocks of what they refer to.
 
-    ``used`` is where the next of a block comes; as long as ``rows`` is empty, it only
-    counts them. To leave some out would take longer than all else.
+    Those of unreachable objects are left out. ``used`` is where the next of a block
+    comes; as long as ``rows`` is empty, it only counts them.
     """
-    is_counted = len(rows) == 0
-    for ref in range(len(targets)):
-        block = targets[ref] >> BLOCK_BITS
-        if not is_counted:
-            rows[used[block]] = ref
-        used[block] += 1
+    for source in range(len(start) - 1):
+        if distance[source] < 0:
+            continue
+        for ref in range(start[source], start[source + 1]):
+            if len(skipped) > 0 and skipped[ref]:
+                continue
+            block = targets[ref] >> BLOCK_BITS
+            if len(rows) > 0:
+                rows[used[block]] = ref
+            used[block] += 1
 
 
 class Referrers:
@@ -116,11 +127,7 @@ class Referrers:
             at = target >> BLOCK_BITS
             rows = listed[end[at - 1] if at else 0 : end[at]]
             rows = rows[graph.ref_target[rows] == target].astype(np.intp)
-            if len(self.held.skipped):
-                rows = rows[~self.held.skipped[rows]]
             sources = graph.sources(rows).astype(np.int32)
-            is_reachable = self._metrics.root_distance[sources] >= 0
-            rows, sources = rows[is_reachable], sources[is_reachable]
             roots = self.roots_of(target)[: MANY + 1].tolist()
             self._of[target] = rows, sources, roots
         return self._of[target]
@@ -172,14 +179,15 @@ class Referrers:
     @cached_property
     def _blocks(self) -> tuple[Numbers, Numbers]:
         """Where each block of objects ends, and the rows of what refers to them."""
-        targets = self._graph.ref_target
-        kind = starts_type(len(targets))
-        count = np.zeros((len(self._graph.object_id) >> BLOCK_BITS) + 1, kind)
-        _list(targets, count, np.empty(0, kind))
+        graph, distance = self._graph, self._metrics.root_distance
+        kind = starts_type(graph.reference_count)
+        columns = graph.ref_start, graph.ref_target, self.held.skipped, distance
+        count = np.zeros((len(distance) >> BLOCK_BITS) + 1, kind)
+        _list(*columns, count, np.empty(0, kind))
         end = count.cumsum(dtype=kind)
         rows = np.empty(int(end[-1]), kind)
         end -= count
-        _list(targets, end, rows)
+        _list(*columns, end, rows)
         return end, rows
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +19,7 @@ from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT, ReferencePlaces
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -243,13 +243,14 @@ class Paths:
 
     def _by_key(self, down: Sequence[int]) -> str:
         """What names an entry below a holder, as a thread-local; empty for none."""
-        keyed_by = named(self._graph.runtime).keyed_by
-        found = (
-            self.places.holder(at, None)
-            for at in down
-            if self._graph.type_name(at) in keyed_by and self.places.part(at)
-        )
-        return "".join(f", as by {words}" for words in islice(found, 1))
+        words = self._first_of(down, named(self._graph.runtime).keyed_by)
+        return f", as by {words}" if words else ""
+
+    def _first_of(self, path: Iterable[int], names: Container[str]) -> str | None:
+        """The first object in words that is of some types and has a name."""
+        found = (at for at in path if self._graph.type_name(at) in names)
+        parts = (at for at in found if self.places.part(at) is not None)
+        return next((self.places.holder(at, None) for at in parts), None)
 
     def _named_above(self, edge: Edge, path: Sequence[int]) -> str | None:
         """A variable of a script, or a task of the program, that leads to a holder.
@@ -259,8 +260,10 @@ class Paths:
             path: Objects from one that a root refers to down to the holder.
         """
         root = -1 if edge.source == ROOT else self.cuts.root_of(path[0])
-        if root < 0 or self._graph.root_kind[root] == RootKind.STATIC:
-            return None
+        variable = self._first_of(path[-2::-1], named(self._graph.runtime).named_by)
+        is_static = root >= 0 and self._graph.root_kind[root] == RootKind.STATIC
+        if root < 0 or is_static or variable is not None:
+            return variable
         if (variable := self.cuts.variable_above(edge.source)) is not None:
             return variable
         kind = self._graph.type_index[edge.source]

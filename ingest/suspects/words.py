@@ -440,7 +440,9 @@ class Words:
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
             if self.library[0] and how.startswith("remove entries"):
                 if self.pattern != "cache":
-                    how += f", for example by closing or unregistering {what}"
+                    is_timer = dict(_patterns(self.runtime))["timer"](self.type_name)
+                    by = "cancelling" if is_timer else "closing or unregistering"
+                    how += f", for example by {by} {what}"
                 how = f"have {self.library[0]} {how}"
             if self.shared:
                 how = (

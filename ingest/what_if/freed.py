@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ingest.analysis.distances import Reach, ReferenceColumns
-    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bools, Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
+
+_FEW = 4
+"""Where more than this part of all objects lost its path, all is searched anew."""
 
 
 @kernel
@@ -39,24 +42,21 @@ def _lead_to(
     targets: Ints,
     skipped: Bools,
     is_source: Bools,
-    is_wanted: Bytes,
+    is_wanted: Bools,
     found: Bools,
     first: int,
     end: int,
 ) -> None:
     """Mark in ``found`` what is wanted and what sources from ``first`` on refer to.
 
-    ``skipped`` is bool (E,), or empty; the other flags are of objects. ``is_wanted``
-    has one bit for each, so that it stays in a cache.
+    ``skipped`` is bool (E,), the other flags are bool (N + M,).
     """
     for source in range(first, end):
         if not is_source[source]:
             continue
         for ref in range(start[source], start[source + 1]):
-            row = targets[ref]
-            is_seen = is_wanted[row >> 3] >> (row & 7) & 1
-            if is_seen and (len(skipped) == 0 or not skipped[ref]):
-                found[row] = True
+            if is_wanted[targets[ref]] and not skipped[ref]:
+                found[targets[ref]] = True
 
 
 @kernel
@@ -182,18 +182,18 @@ class WhatIf:
         loose = self.loose(cut) if loose is None else loose
         if not loose.any():
             return loose
-        graph, wanted = self.graph, loose & ~cut.objects
-        skipped = self._skipped(cut) if cut.references.any() else self._held.skipped
-        roots = graph.root_object[self.roots_left(cut)]
-        is_seed = np.zeros(len(wanted), np.bool_)
-        is_seed[roots] = wanted[roots]
-        flags = self.alive & ~loose, np.packbits(wanted, bitorder="little"), is_seed
-        columns = graph.ref_start, graph.ref_target, skipped, *flags
-        in_ranges(lambda *rows: _lead_to(*columns, *rows), 0, len(wanted))
+        left, objects = self.left_by(cut), len(self.graph.object_id)
+        if _FEW * int(np.count_nonzero(loose)) > objects:
+            return self.alive & ~reached(left, objects)
+        is_seed = np.zeros(objects, np.bool_)
+        is_seed[left.roots] = loose[left.roots]
+        is_source = self.alive & ~loose
+        flags = left.skipped, is_source, loose, is_seed
+        columns = left.start, left.target, *flags
+        in_ranges(lambda *rows: _lead_to(*columns, *rows), 0, objects)
         seeds = np.flatnonzero(is_seed).astype(np.int32)
-        left = self._held._replace(skipped=skipped, roots=seeds)
-        again = reached(left, len(wanted), ~wanted)
-        return np.asarray(loose & (cut.objects | ~again))
+        again = reached(left._replace(roots=seeds), objects, ~loose)
+        return np.asarray(~again)
 
     def loose(self, cut: Cut) -> Bools:
         """Bool (N + M,): what has its path from a root through what a cut removes."""
@@ -228,17 +228,14 @@ class WhatIf:
         gone = cut.roots | cut.objects[self.graph.root_object]
         return self._root_holds & ~gone
 
-    def _skipped(self, cut: Cut) -> Bools:
-        """Bool (E,): the references that do not hold, or that a cut removes."""
-        held = self._held.skipped
-        return cut.references | held if len(held) else cut.references
-
     def left_by(self, cut: Cut) -> ReferenceColumns:
         """The references and roots that still hold their targets after a cut.
 
         Memory: 2 bytes a reference.
         """
-        skipped = self._skipped(cut)
+        skipped = cut.references
+        if len(self._held.skipped):
+            skipped = skipped | self._held.skipped
         if cut.objects.any():
             skipped = skipped | cut.objects[self.graph.ref_target]
         roots = self.graph.root_object[self.roots_left(cut)]

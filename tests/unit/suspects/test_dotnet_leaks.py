@@ -337,6 +337,34 @@ def test_events_of_several_objects_are_named_not_what_has_these(tmp_path: Path) 
     assert found.cut == "Article -> ArticleChangedEventHandler"
 
 
+def test_operations_that_are_not_stopped_are_a_list_of_an_async_local(
+    tmp_path: Path,
+) -> None:
+    """Each is the parent of the next one, and has its tags in a list of its own."""
+    shop, parent = Program(), 0
+    for _ in range(300):
+        tags = shop.make("KeyValueListNode", 40)
+        to = (parent, tags) if parent else (tags,)
+        parent = shop.make("System.Diagnostics.Activity", 500, *to)
+    values = "System.Threading.AsyncLocalValueMap+OneElementAsyncLocalValueMap"
+    context = shop.make(
+        "System.Threading.ExecutionContext", 32, shop.make(values, 32, parent)
+    )
+    thread = shop.make("System.Threading.Thread", 72, context)
+    shop.root("[strong handle]", thread)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Activity (")
+    assert " are held in a linked list by " in found.sentence
+    assert found.advice.startswith("To free them, reset the AsyncLocal that leads ")
+
+
+def test_the_domain_holds_handlers_and_is_no_container() -> None:
+    (kind,) = DOTNET.type_classes(["System.AppDomain"])
+
+    assert kind == TypeClass.LIBRARY
+
+
 def test_callbacks_of_native_code_are_no_timers(tmp_path: Path) -> None:
     shop = Program()
     callback = "System.Threading._ThreadPoolWaitOrTimerCallback"

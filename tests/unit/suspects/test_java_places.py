@@ -344,6 +344,47 @@ def test_a_var_of_clojure_is_named(tmp_path: Path) -> None:
     assert found.cut == "var feed.core/prices -> Atom"
 
 
+def test_a_var_above_the_holder_is_named_not_a_constant(tmp_path: Path) -> None:
+    shop, lang = Threads(), "clojure/lang"
+    shop.cls(f"{lang}/Symbol", "name")
+    shop.cls(f"{lang}/Namespace", "name")
+    shop.cls(f"{lang}/Var", "ns", "sym", "root")
+    shop.cls(f"{lang}/MultiFn", "methodCache")
+    shop.cls("fhir/core/Resource", "data")
+    cache = shop.map_of(
+        [shop.make("fhir/core/Resource", data=shop.data(500)) for _ in range(300)]
+    )
+    name = shop.make(f"{lang}/Symbol", name=shop.text("fhir.core"))
+    multi = shop.make(f"{lang}/MultiFn", methodCache=cache)
+    validate, alias = (
+        shop.make(
+            f"{lang}/Var",
+            ns=shop.make(f"{lang}/Namespace", name=name),
+            sym=shop.make(f"{lang}/Symbol", name=shop.text(text)),
+            root=multi,
+        )
+        for text in ("validate", "alias")
+    )
+    shop.main(const__8=validate, const__9=alias)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.endswith(
+        " in a cache by MultiFn.methodCache, from var fhir.core/validate."
+    )
+
+
+def test_receivers_of_android_are_unregistered(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("android/app/LoadedApk", "mReceivers")
+    shop.cls("app/Sync", "data")
+    receivers = [shop.make("app/Sync", data=shop.data(500)) for _ in range(30)]
+    loaded = shop.make("android/app/LoadedApk", mReceivers=shop.map_of(receivers))
+    shop.main(APK=loaded)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.advice.startswith("To free them, unregister the receivers, ")
+
+
 def test_animators_of_android_are_cancelled(tmp_path: Path) -> None:
     shop = Program()
     shop.cls("android/animation/AnimationHandler", "mAnimationCallbacks")
