@@ -189,6 +189,8 @@ class Runtime:
             with which it lets them go on.
         awaits: The field in which tasks have the future that they wait for, by their
             full name.
+        results: What a reference of a task that is done says: its fields with what the
+            task came to, and the type of that if it came to nothing.
         writes: How a program of it writes a dump, where no command takes one.
         unrecorded: Collections whose entries its dumps do not record: bytes of each
             entry that one has room for, by full name.
@@ -344,6 +346,7 @@ class Runtime:
     ended_by: Mapping[str, str] = field(default_factory=dict)
     wakes: Mapping[str, str] = field(default_factory=dict)
     awaits: Mapping[str, str] = field(default_factory=dict)
+    results: tuple[str, ...] = ()
     writes: str = ""
     unrecorded: Mapping[str, int] = field(default_factory=dict)
     finalizer_threads: tuple[str, ...] = ()

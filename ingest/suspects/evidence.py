@@ -151,7 +151,9 @@ def evidence(
         signs.append(kept)
     if busy := _workers(graph, holder):
         signs.append(busy)
-    if awaited := _awaited(graph, metrics, members):
+    if done := _tasks_done(graph, metrics, members):
+        signs.append(done)
+    elif awaited := _awaited(graph, metrics, members):
         signs.append(awaited)
     elif wait.future:
         signs.append(
@@ -457,18 +459,45 @@ def _referrers(graph: HeapGraph, target: int) -> list[tuple[int, int]]:
     return list(zip(rows.tolist(), graph.sources(rows).tolist(), strict=True))
 
 
+def _task_of(graph: HeapGraph, metrics: HeapMetrics, at: int) -> int:
+    """The task that an object is, or that has it; negative if there is none."""
+    tasks = named(graph.runtime).awaits
+    for _ in range(_OF_ENTRY if tasks else 0):
+        if at < 0 or graph.type_name(at) in tasks:
+            return at
+        at = int(metrics.path_parent[at])
+    return -1
+
+
+def _tasks_done(
+    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
+) -> str:
+    """A sentence if the objects are, or are in, tasks most of which are done."""
+    results, done = named(graph.runtime).results, 0
+    sample = some_of(members, _THREADS).tolist()
+    for task in (_task_of(graph, metrics, at) for at in sample):
+        for row in range(*graph.ref_start[task:][:2].tolist()) if task >= 0 else ():
+            name = graph.type_name(int(graph.ref_target[row]))
+            if graph.field_name(row) in results or name in results:
+                done += 1
+                break
+    if 2 * done <= len(sample):
+        return ""
+    which = "All" if done == len(sample) else f"{done / len(sample):.0%}"
+    return (
+        f"{which} of their tasks are done, and keep their results for as long as they "
+        "are held."
+    )
+
+
 def _awaited(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]) -> str:
     """A sentence on what the tasks wait for that have the objects, as for a lock.
 
     A task refers to the future of its turn, which is in a queue of what it waits for.
     """
-    runtime, at = named(graph.runtime), int(members[0])
-    for _ in range(_OF_ENTRY if runtime.awaits else 0):
-        if at < 0 or graph.type_name(at) in runtime.awaits:
-            break
-        at = int(metrics.path_parent[at])
-    field = runtime.awaits.get(graph.type_name(at)) if at >= 0 else None
-    future = None if field is None else target_of(graph, at, field)
+    runtime, at = named(graph.runtime), _task_of(graph, metrics, int(members[0]))
+    field = runtime.awaits[graph.type_name(at)] if at >= 0 else ""
+    future = target_of(graph, at, field) if field else None
     for _, queue in [] if future is None else _referrers(graph, future):
         waiting = int(np.diff(graph.ref_start[queue : queue + 2])[0])
         if 2 * waiting < len(members):

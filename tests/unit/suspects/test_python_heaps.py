@@ -350,3 +350,24 @@ def test_what_waits_for_an_event_goes_on_once_that_is_set(tmp_path: Path) -> Non
         "To free them, call set() of Server._closed, or cancel what waits: "
         "Server._closed -> Event."
     )
+
+
+@pytest.mark.parametrize(
+    ("field", "is_done"),
+    [("_result", True), ("_exception", True), ("_fut_waiter", False)],
+)
+def test_tasks_that_are_done_and_held_are_told(
+    field: str, tmp_path: Path, *, is_done: bool
+) -> None:
+    tasks = [0x200000 + 64 * at for at in range(_MANY)]
+    found = [_PAGES + 1024 * at for at in range(_MANY)]
+    heap = HrpyHeap().variable("TASKS", _OWNER)
+    heap.chunk("list", [_OWNER], rest=[tasks], lengths=[_MANY], flags=Flag.ELEMENTS)
+    heap.chunk("_asyncio.Task", tasks, named={field: found})
+    heap.chunk("shop.Page", found, size=600)
+
+    text = (
+        "All of their tasks are done, and keep their results for as long as they are "
+        "held."
+    )
+    assert suspect_of(heap, tmp_path).signs == ((text,) if is_done else ())
