@@ -239,6 +239,8 @@ class Runtime:
         closure_field: The field of functions that has the cells of their variables.
         shape: Prefix of the names of types that objects without a class have; empty if
             all have one.
+        listener: What the names of types without a class begin with whose objects each
+            have an event handler; empty if there are none.
         has_private_fields: Whether fields are declared by a type, and those of a
             library are not for programs to change.
         freed_by: Regular expressions of cuts that no program makes by itself, or of
@@ -315,6 +317,7 @@ class Runtime:
     library_scripts: str = r"(?!)"
     closure_field: str = ""
     shape: str = ""
+    listener: str = ""
     has_private_fields: bool = False
     freed_by: tuple[tuple[str, str], ...] = ()
     of_debugger: tuple[str, ...] = ()

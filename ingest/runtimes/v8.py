@@ -41,7 +41,7 @@ V8 = Runtime(
     metadata=(
         "(system)", "(compiled code)", "(object shape)", "(symbol)", "(prototype)",
         "BuiltinModule",
-        "module node:*", "scope in node:*",
+        "module node:*", "scope in node:*", "module ext:*", "scope in ext:*",
     ),
     code_texts=({"(compiled code)": "source"}, {"(sliced string)": "parent"}),
     containers=(
@@ -83,15 +83,17 @@ V8 = Runtime(
     ended={"Detached <": "detached from all documents"},
     records=("Object",),
     function_type="Function",
-    # Functions of Node's scripts, and bound or built-in ones, which have no place.
-    library_functions=r" node:|^[^:]*$",
+    # Functions of the runtime's scripts, and bound or built-in ones without a place.
+    library_functions=r" (?:node|ext):|^[^:]*$",
     library_scripts=r" (?:node|ext):|/node_modules/",
     shape="{",
+    listener="{callback, options",  # of Deno
     of_document=("<", "HTMLDocument"),
     of_debugger=("DevTools console",),
     prototype_type="(prototype)",
     timers_by_ms="TimersList",
     freed_by=(
+        (r" of ext:", "end the operations that are under way, such as requests"),
         (r"\.jQuery\d+ ->", "remove what jQuery keeps (with off() or removeData())"),
     ),
     spoken=((r"^ScriptedAnimationController$", "requestAnimationFrame"),),

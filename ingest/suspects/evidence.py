@@ -83,13 +83,13 @@ class Wait(NamedTuple):
     """What objects wait for.
 
     Attributes:
-        future: The type of a future that is not done, and that no timer soon ends;
+        future: The type of a future that is not done, and that nothing soon ends;
             empty if there is none.
-        timer: The timer that soon ends the wait, in words; empty if none does.
+        end: What soon ends the wait, in words, as a timer; empty if nothing does.
     """
 
     future: str
-    timer: str
+    end: str
 
 
 class Evidence(NamedTuple):
@@ -159,9 +159,9 @@ def evidence(
         signs.append(
             f"The {wait.future} is not done, and keeps what waits for it until it is."
         )
-    if wait.timer:
+    if wait.end:
         doubts.append(
-            f"What waits for {wait.timer} is freed when it fires: it may be work under "
+            f"What waits for {wait.end} is freed when that ends: it may be work under "
             "way."
         )
     if word == _KEPT:
@@ -177,7 +177,7 @@ def evidence(
         )
     if cancelled:
         signs.append(cancelled)
-    elif pattern in _PATTERNS and not wait.timer:
+    elif pattern in _PATTERNS and not wait.end:
         signs.append(_PATTERNS[pattern])
     over, bounded = bounds.of_cache(graph, metrics, holder, members)
     signs += filter(None, [over])
@@ -404,8 +404,19 @@ def _stacks(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]) 
 def wait_of(graph: HeapGraph, metrics: HeapMetrics, holder: Holder) -> Wait:
     """What the objects of a holder wait for, as far as the dump tells."""
     future = _pending_future(graph, holder)
-    timer = _fires_soon(graph, metrics, holder, future)
-    return Wait("" if timer else future, timer)
+    end = _fires_soon(graph, metrics, holder, future)
+    if future and not end and _is_of_runtime(graph, holder):
+        end = "an operation of the runtime"
+    return Wait("" if end else future, end)
+
+
+def _is_of_runtime(graph: HeapGraph, holder: Holder) -> bool:
+    """Whether the holder is a variable of one of the runtime's own scripts."""
+    runtime, name = named(graph.runtime), holder.type_name or ""
+    prefixes = filter(None, (runtime.module_prefix, runtime.scope_prefix))
+    if not name.startswith(tuple(prefixes)):
+        return False
+    return bool(runtime.type_classes([name])[0] == TypeClass.METADATA)
 
 
 def _fires_soon(

@@ -443,6 +443,10 @@ class Paths:
             count: How many they are.
         """
         graph, runtime = self._graph, named(self._graph.runtime)
+        if runtime.listener and graph.type_name(holder.member).startswith(
+            runtime.listener
+        ):
+            return "event handlers"
         for above, below in pairwise((*holder.between, holder.member)):
             kind = int(graph.type_index[above])
             begin, end = graph.ref_start[above : above + 2].tolist()

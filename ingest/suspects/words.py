@@ -330,7 +330,8 @@ class Words:
             phrase = _PHRASES[self.pattern]
             if self._waker:
                 phrase += f" of the {self._short(self._waker)}"
-            if named(self.runtime).has_shape(self.type_name):
+            is_handler = self.entries == "event handlers"
+            if named(self.runtime).has_shape(self.type_name) and not is_handler:
                 phrase = phrase.replace("as event", "through event")  # what they have
             text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
             text += f" in {_end_of(self.library[1])}" if self.library[1] else ""

@@ -605,7 +605,7 @@ def script_name(node_name: str) -> str:
 def path_of(script: str) -> ScriptPath:
     """The parts of the name of a script, without the query of a URL."""
     path = script.partition("?")[0] if "://" in script else script
-    if path.startswith("node:"):
+    if path.startswith(("node:", "ext:")):
         return ScriptPath(path, "")
     folder, _, file = path.replace("\\", "/").rpartition("/")
     return ScriptPath(file or path, folder)

@@ -707,6 +707,7 @@ def test_it_is_known_by_its_first_bytes() -> None:
         ("/a/b/c.js", "f c.js:2:3 (/a/b)"),
         ("C:\\a\\c.js", "f c.js:2:3 (C:/a)"),
         ("node:internal/timers", "f node:internal/timers:2:3"),
+        ("ext:deno_web/02_event.js", "f ext:deno_web/02_event.js:2:3"),
         ("https://a.b/c.js?v=/1", "f c.js:2:3 (https://a.b)"),
     ],
 )

@@ -239,3 +239,57 @@ def test_observers_of_what_stays_in_the_document_are_to_be_disconnected(
 
     assert suspect.sentence.startswith("400 MutationObserver (")
     assert suspect.advice.startswith("To free them, call disconnect() of each, or ")
+
+
+def test_listeners_of_deno_are_event_handlers_of_the_programs_signal(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    class_of(heap, "AbortSignal", "ext:deno_web/03_abort_signal.js")
+    class_of(heap, "Crawl", "file:///srv/app.ts")
+    listeners = [
+        heap.node("object", "{callback, options, signal, abortListener}", 40, [
+            ("property", "callback", order),
+        ]) for order in orders(heap)
+    ]  # fmt: skip
+    events = heap.node("object", "Object", 40, [
+        ("property", "abort", holding(heap, "Array", listeners)),
+    ])  # fmt: skip
+    signal = heap.node("object", "AbortSignal", 40, [("property", "<symbol>", events)])
+    crawl = heap.node("object", "Crawl", 40, [("property", "stop", signal)])
+    heap.edge(1, "property", "crawl", crawl)
+
+    suspect, *_ = suspects_of(heap, tmp_path)
+
+    assert " as event handlers by Crawl.stop" in suspect.sentence
+    assert suspect.advice.startswith(
+        "To free them, remove the handlers of Array ['abort'] at Crawl.stop -> "
+    )
+
+
+def test_what_the_runtime_itself_awaits_may_be_under_way(tmp_path: Path) -> None:
+    heap = program()
+    promises = []
+    for order in orders(heap):
+        reaction = heap.node("hidden", "system / PromiseReaction", 24, [
+            ("internal", "fulfill_handler", order),
+        ])  # fmt: skip
+        promises.append(heap.node("object", "Promise", 40, [
+            ("internal", "reactions_or_result", reaction),
+        ]))  # fmt: skip
+    ring = holding(heap, "Array", promises)
+    native = heap.node("object", "system / NativeContext", 40)
+    scope = heap.node("object", "system / Context", 40, [
+        ("context", "promiseRing", ring), ("internal", "previous", native),
+    ])  # fmt: skip
+    opened = closure(heap, "opAsync", "ext:core/00_infra.js")
+    heap.edge(opened, "internal", "context", scope)
+    heap.edge(1, "property", "opAsync", opened)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.signs == ()
+    assert suspect.doubts == (
+        "What waits for an operation of the runtime is freed when that ends: it may be "
+        "work under way.",
+    )
