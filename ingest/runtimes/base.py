@@ -399,6 +399,10 @@ class Runtime:
         """Whether a type has the name of a cache that drops entries when it is full."""
         return _any((*_BOUNDED, *self.bounded))
 
+    def is_listener(self, name: str) -> bool:
+        """Whether objects of a type each have an event handler."""
+        return bool(self.listener) and name.startswith(self.listener)
+
     def has_shape(self, name: str) -> bool:
         """Whether objects of a type have no class, but a shape."""
         return bool(self.shape) and name.startswith(self.shape)

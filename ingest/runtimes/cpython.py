@@ -99,6 +99,11 @@ CPYTHON = Runtime(
         "collections.defaultdict": "defaultdict",
     },
     freed_by=(
+        (
+            r"^asyncio\..*Transport$",
+            "wait until what is sent has been read (as drain() does), or close what "
+            "does not read",
+        ),
         (r"-> \w*Mock$", "take no mock, which keeps its calls (or call reset_mock())"),
     ),
     holders={

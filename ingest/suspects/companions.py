@@ -12,6 +12,7 @@ from ingest.heap.graph import NO_TYPE, OF_KEY
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.joints import some_of
+from ingest.suspects.own import collection_below
 from ingest.suspects.words import counted_objects
 from ingest.words.text import printable
 
@@ -84,7 +85,13 @@ class Companions:
         self._graph, self._metrics = graph, metrics
         self._classes, self._paths = classes, paths
 
-    def fields(self, held: Held) -> str:
+    def inner(self, held: Held) -> str:
+        """The collection or fields below what the cut refers to that have a pile."""
+        found = self._paths.inner(held.holder, held.cut.freed_bytes)
+        below = collection_below(self._graph, held.holder, held.cut.text)
+        return found or self._fields(held) or below
+
+    def _fields(self, held: Held) -> str:
         """The fields that together hold a pile, where the cut is above them."""
         pile, between = held.pile, held.holder.between
         kind = self._graph.type_index[between[0]] if between else NO_TYPE
@@ -120,7 +127,9 @@ class Companions:
         graph, metrics, pile = self._graph, self._metrics, held.pile
         own = int(metrics.retained_bytes[pile.members].sum())
         rows = rows_where(held.cut.lost)
-        kind = self._inside(pile, rows, held.cut.freed_bytes)
+        kind = self._of_each(pile, held.cut.lost)
+        if kind is None:
+            kind = self._inside(pile, rows, held.cut.freed_bytes)
         if kind is not None:
             return self._told_inside(held, kind, rows[graph.type_index[rows] == kind])
         if (elements := self._elements(pile, rows, held.cut.freed_bytes)) is not None:
@@ -236,6 +245,29 @@ class Companions:
             if (graph.type_index[above] == pile.type_index).any():
                 return None
         return kind, int(many[kind])
+
+    def _of_each(self, pile: Pile, lost: Bools) -> int | None:
+        """The class of which each object of a pile without a class refers to one.
+
+        As the receivers that a library's records of listeners have.
+        """
+        graph, sizes = self._graph, self._metrics.retained_bytes
+        has_no_class = self._paths.cuts.has_no_class
+        if pile.object_count == 1 or not has_no_class[pile.type_index]:
+            return None
+        is_class = np.append(
+            (self._classes == TypeClass.PROGRAM) & ~has_no_class, False
+        )
+        sample, found = some_of(pile.members, _SAMPLE), dict[int, set[int]]()
+        for member in sample.tolist():
+            rows = graph.ref_target[slice(*graph.ref_start[member:][:2])]
+            for row in rows[lost[rows] & is_class[graph.type_index[rows]]].tolist():
+                found.setdefault(int(graph.type_index[row]), set()).add(row)
+        least = _LEAST_INSIDE * int(sizes[sample].sum())
+        for kind, some in found.items():
+            if 2 * len(some) > len(sample) and sizes[list(some)].sum() >= least:
+                return kind
+        return None
 
     def _inside(
         self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int

@@ -543,13 +543,15 @@ class _Search:
             and have_one_root(metrics, pile.members),
             is_sparse=bool(slots),
             is_cancelled=bool(cancelled),
-            inner=paths.inner(holder, cut.freed_bytes) or self._companions.fields(held),
+            inner=self._companions.inner(held),
             shared=paths.cuts.shared(cut) if also else "",
             future=wait.future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
             place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
-            library=of_library(graph, paths.places, self._search.classes, holder),
+            library=of_library(
+                graph, paths.places, self._search.classes, holder, pile.type_index
+            ),
         )
         members = pile.members
         if len(members) == 1 < pile.object_count and not pile.is_run:

@@ -57,8 +57,8 @@ _LOOKED_AT = 200
 _LINKS, _MAX_LINK = 20, 10
 """Objects of a list that are looked at for a link, and objects in it."""
 
-_COLLECTION = re.compile(
-    r"(List|Map|Set|Dictionary|Queue|Deque|Array|Hash|Vector|Stack|Bag)(?!.*\[\])"
+COLLECTION = re.compile(
+    r"(List(?!en)|Map|Set|Dictionary|Queue|Deque|Array|Hash|Vector|Stack|Bag)(?!.*\[\])"
     "|^(dict|list|set|collections\\.\\w+)$"
 )
 """A type of collections, whose entries can be removed."""
@@ -408,7 +408,7 @@ class Paths:
             is_container &= not is_inside_collection(normalised_type(name))
             begin, end = graph.ref_start[below : below + 2].tolist()
             is_map = name in runtime.records and end - begin >= _FEW_ENTRIES
-            if not is_container or not (is_map or _COLLECTION.search(name)):
+            if not is_container or not (is_map or COLLECTION.search(name)):
                 continue
             words = printable(graph.captions.of(name))
             if _OF_BROWSER.match(words):
@@ -433,19 +433,12 @@ class Paths:
         return " in ".join(found[::-1]) if len(found) <= _MOST_INNER else ""
 
     def entries(self, holder: Holder, count: int) -> str:
-        """The pattern of a collection of the program's own that has the objects.
+        """The pattern of what has so many objects as its entries, or empty.
 
-        Such as of a class that extends a dict, or of an object without a class that has
-        as many fields; empty if there is none.
-
-        Args:
-            holder: What holds the objects.
-            count: How many they are.
+        As a class that extends a dict, or an object without a class with many fields.
         """
         graph, runtime = self._graph, named(self._graph.runtime)
-        if runtime.listener and graph.type_name(holder.member).startswith(
-            runtime.listener
-        ):
+        if runtime.is_listener(graph.type_name(holder.member)):
             return "event handlers"
         for above, below in pairwise((*holder.between, holder.member)):
             kind = int(graph.type_index[above])

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects.holders import COLLECTION
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,27 +33,68 @@ def _family(type_name: str) -> str:
     return ".".join(parts[: 1 + (parts[:1] != [] and parts[0] in _TOP)])
 
 
+def _above_its_kind(
+    graph: HeapGraph,
+    places: ReferencePlaces,
+    classes: NDArray[np.uint8],
+    holder: Holder,
+    kind: int,
+) -> str:
+    """The reference that leads to a holder which is of the type of what it holds.
+
+    As of a set of sets the field that has it; empty of other holders, or if nothing of
+    the program is above.
+    """
+    if holder.index not in holder.path or graph.type_index[holder.index] != kind:
+        return ""
+    above = holder.path[: holder.path.index(holder.index) + 1]
+    for source, below in list(pairwise(above[-_LOOKED_AT:]))[::-1]:
+        at = int(graph.type_index[source])
+        if at >= 0 and at != kind and classes[at] == TypeClass.PROGRAM:
+            fields = map(graph.field_name, graph.between(source, below).tolist())
+            return places.holder(source, next(fields, None))
+    return ""
+
+
+def collection_below(graph: HeapGraph, holder: Holder, cut: str) -> str:
+    """The first collection below what a cut refers to, if that is none itself."""
+    captions = graph.captions
+    names = [graph.type_name(at) for at in holder.between]
+    if not names or f" -> {captions.of(names[0])} and " not in f"{cut} and ":
+        return ""
+    found = next(filter(COLLECTION.search, names), names[0])
+    return "" if found == names[0] else printable(captions.of(found))
+
+
 def of_library(
     graph: HeapGraph,
     places: ReferencePlaces,
     classes: NDArray[np.uint8],
     holder: Holder,
+    held: int,
 ) -> tuple[str, str]:
     """The type of a holder in words if it is of a library, and what is nearest to it.
 
     Libraries that are not the runtime's are known by the static field of the program
     that leads to them.
 
+    Args:
+        graph: The heap.
+        places: Words for its references.
+        classes: uint8. The class of each type.
+        holder: What holds the objects.
+        held: Their type.
+
     Returns:
         The type of what the program has of the library, empty if the holder is the
-        program's or nothing tells; and the program's own reference to that, empty if it
-        is none but the root.
+        program's or nothing tells; and the program's own reference to that, or to a
+        holder of the type of what it holds, empty if it is none but the root.
     """
     runtime, at = named(graph.runtime), holder.index
     name = holder.type_name or ""
     is_thread = at >= 0 and holder.root_kind == RootKind.THREAD.label
     if not runtime.has_private_fields or holder.name or not name:
-        return "", ""
+        return "", _above_its_kind(graph, places, classes, holder, held)
     if is_thread and holder.path[0] == at:
         return "", ""
     declaring = int(graph.root_type[holder.root])

@@ -153,7 +153,8 @@ class Words:
             tell it; empty for none.
         place: Where the threads are that hold them; empty if that is not known.
         library: What the program has of a library if the holder is part of it, and the
-            program's own reference to that; each empty if there is none.
+            program's own reference to that, or to a holder of the type of what it
+            holds; each empty if there is none.
     """
 
     type_name: str
@@ -431,7 +432,9 @@ class Words:
         elif self.pattern == "lock":
             of = "" if self.holder.reference else "of "
             how = f"have what has the lock {of}{self._holder} release it"
-        elif self.pattern in _COLLECTIONS and not self.cut.startswith("0x"):
+        elif self.pattern in _COLLECTIONS and self.cut.startswith("0x"):
+            how = f"{_COLLECTIONS[self.pattern]} at {self._holder}: {self.cut}"
+        elif self.pattern in _COLLECTIONS:
             of = f" of {self.inner}" if self.inner else ""
             at = "at" if " -> " in self.cut else "that have"
             if self.cut in map(self.captions.of, self.between):

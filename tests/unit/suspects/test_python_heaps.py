@@ -371,3 +371,16 @@ def test_tasks_that_are_done_and_held_are_told(
         "held."
     )
     assert suspect_of(heap, tmp_path).signs == ((text,) if is_done else ())
+
+
+def test_what_has_a_holder_of_the_same_type_is_told(tmp_path: Path) -> None:
+    callbacks = [_PAGES + 1024 * at for at in range(_MANY)]
+    heap = HrpyHeap().variable("CHANNEL", _OWNER)
+    heap.chunk("shop.Channel", [_OWNER], named={"on_close": [0x2000]})
+    heap.chunk("shop.Callbacks", [0x2000], named={"all": [0x3000]})
+    heap.chunk("set", [0x3000], rest=[callbacks], lengths=[_MANY])
+    heap.chunk("shop.Callbacks", callbacks, size=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert " by Callbacks.all in Channel.on_close, from " in found.sentence

@@ -293,3 +293,41 @@ def test_what_the_runtime_itself_awaits_may_be_under_way(tmp_path: Path) -> None
         "What waits for an operation of the runtime is freed when that ends: it may be "
         "work under way.",
     )
+
+
+def test_the_receivers_of_a_librarys_listeners_are_told(tmp_path: Path) -> None:
+    heap = program()
+    class_of(heap, "View", "/srv/shop.js")
+    listeners = []
+    for order in orders(heap):
+        parts = holding(heap, "Array", [order, heap.node("object", "Order", 200)])
+        view = heap.node("object", "View", 40, [("property", "parts", parts)])
+        listeners.append(
+            heap.node("object", "{fn, ctx}", 40, [("property", "ctx", view)])
+        )
+    events = heap.node("object", "Object", 40, [
+        ("property", "moved", holding(heap, "Array", listeners)),
+    ])  # fmt: skip
+    store = heap.node("object", "Store", 40, [("property", "_events", events)])
+    heap.edge(1, "property", "store", store)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert " with 400 View are held in a list by Store._events" in suspect.sentence
+
+
+def test_the_collection_below_what_is_cut_is_named(tmp_path: Path) -> None:
+    heap = program()
+    class_of(heap, "PubSub", "/srv/node_modules/pubsub/index.js")
+    class_of(heap, "Shop", "/srv/shop.js")
+    hub = heap.node("object", "PubSub", 40, [
+        ("property", "waiting", holding(heap, "Array", orders(heap))),
+    ])  # fmt: skip
+    shop = heap.node("object", "Shop", 40, [("property", "hub", hub)])
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.advice == (
+        "To free them, remove entries of Array at Shop.hub -> PubSub."
+    )

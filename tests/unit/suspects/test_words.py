@@ -62,3 +62,20 @@ def test_what_elements_in_no_document_have_goes_with_these() -> None:
         "To free them, drop what refers to each Detached <canvas> that has them: "
         "Rpc.calls -> Array."
     )
+
+
+def test_what_transports_have_to_send_is_freed_when_it_has_been_read() -> None:
+    transport = "asyncio.selector_events._SelectorSocketTransport"
+    words = dataclasses.replace(
+        _WORDS, runtime="python", between=[transport, "collections.deque"]
+    )
+
+    assert words.advice.startswith("To free them, wait until what is sent has been ")
+
+
+def test_a_collection_without_a_name_is_told_by_what_holds_it() -> None:
+    words = dataclasses.replace(_WORDS, cut="0x18a57.table -> Array")
+
+    assert words.advice == (
+        "To free them, remove entries at Rpc.calls: 0x18a57.table -> Array."
+    )
