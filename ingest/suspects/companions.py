@@ -88,7 +88,7 @@ class Companions:
     def inner(self, held: Held) -> str:
         """The collection or fields below what the cut refers to that have a pile."""
         found = self._paths.inner(held.holder, held.cut.freed_bytes)
-        below = collection_below(self._graph, held.holder, held.cut.text)
+        below = collection_below(self._graph, self._classes, held.holder, held.cut.text)
         return found or self._fields(held) or below
 
     def _fields(self, held: Held) -> str:

@@ -68,7 +68,7 @@ _CLASS = re.compile(r"(?!(?:Function|Object|Array|Map|Set|module|scope)\b)[A-Za-
 
 _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
 
-_OF_BROWSER = re.compile(r"(?:\w+<)?(?:Basic)?Heap")
+OF_BROWSER = re.compile(r"(?:\w+<)?(?:Basic)?Heap")
 """Collections of a browser's own."""
 
 _PLACED = re.compile(r".*?:\d+:\d+(?= \()")
@@ -411,7 +411,7 @@ class Paths:
             if not is_container or not (is_map or COLLECTION.search(name)):
                 continue
             words = printable(graph.captions.of(name))
-            if _OF_BROWSER.match(words):
+            if OF_BROWSER.match(words):
                 continue
             is_scope = bool(scope) and kind.startswith(scope)
             if kind == runtime.function_type:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.holders import COLLECTION
+from ingest.suspects.holders import COLLECTION, OF_BROWSER
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
@@ -56,14 +56,20 @@ def _above_its_kind(
     return ""
 
 
-def collection_below(graph: HeapGraph, holder: Holder, cut: str) -> str:
+def collection_below(
+    graph: HeapGraph, classes: NDArray[np.uint8], holder: Holder, cut: str
+) -> str:
     """The first collection below what a cut refers to, if that is none itself."""
-    captions = graph.captions
-    names = [graph.type_name(at) for at in holder.between]
-    if not names or f" -> {captions.of(names[0])} and " not in f"{cut} and ":
-        return ""
-    found = next(filter(COLLECTION.search, names), names[0])
-    return "" if found == names[0] else printable(captions.of(found))
+    captions, first = graph.captions, ""
+    for at in holder.between:
+        kind, name = graph.type_index[at], graph.type_name(at)
+        words = printable(captions.of(name))
+        first = first or words
+        is_one = kind >= 0 and classes[kind] == TypeClass.CONTAINER
+        if is_one and COLLECTION.search(name) and not OF_BROWSER.match(words):
+            is_below = f" -> {first} and " in f"{cut} and " and words != first
+            return words if is_below else ""
+    return ""
 
 
 def of_library(

@@ -467,7 +467,8 @@ class Words:
             how += ", or end or cancel the coroutines"
         for pattern, words in named(self.runtime).freed_by:
             if re.search(pattern, self.cut):
-                how = f"{words}{self.inner and f', of {self.inner}'}: {self.cut}"
+                of = f", of {self.inner}" if "[" in self.inner else ""
+                how = f"{words}{of}: {self.cut}"
             elif any(re.search(pattern, name) for name in self.between):
                 how = f"{words}, or {how}"
         return how
