@@ -442,6 +442,8 @@ class Words:
             elif self._has_others:
                 at = f"at {self._holder}, and clear whatever else refers to"
             how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
+            if self.pattern == "timer" and " -> " in self.cut:
+                how = f"cancel the timers: {self.cut}"  # in lists of the runtime
             if self.library[0] and how.startswith("remove entries"):
                 if self.pattern != "cache":
                     is_timer = dict(_patterns(self.runtime))["timer"](self.type_name)
