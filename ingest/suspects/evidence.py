@@ -22,7 +22,7 @@ from ingest.suspects.companions import KEY_FIELDS
 from ingest.suspects.ended import said_of
 from ingest.suspects.joints import some_of
 from ingest.suspects.ownership import unloads_types
-from ingest.what_if.places import target_of
+from ingest.what_if.places import OF_THREADS, target_of
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
@@ -321,7 +321,8 @@ def _owners_of_threads(graph: HeapGraph) -> dict[int, int]:
     """The row of each thread's name and stack by the thread; empty without stacks."""
     if graph.stacks is None or graph.root_owner is None:
         return {}
-    is_thread = graph.root_kind == RootKind.THREAD
+    kinds = [kind for kind in RootKind if kind.label in OF_THREADS]
+    is_thread = np.isin(graph.root_kind, kinds)
     threads, owners = graph.root_object[is_thread], graph.root_owner[is_thread]
     return dict(zip(threads.tolist(), owners.tolist(), strict=True))
 

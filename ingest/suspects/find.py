@@ -44,6 +44,7 @@ from ingest.suspects.own import of_library
 from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
 from ingest.suspects.words import Words, counted_objects
+from ingest.what_if.places import OF_THREADS
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
@@ -226,8 +227,14 @@ class _Search:
         if self._graph.incomplete:
             # Roots may be lost: little of much that none reaches says nothing.
             least = max(least, SUSPECT_SHARE * int(self._graph.shallow_bytes.sum()))
-        chosen = self._chosen(told, least)
+        # One of several in the same role may be a part of what the program has made.
+        several, whole = list[_Told](), list[_Told]()
+        for one in told:
+            is_part = _is_one_of_several(one.held.pile) and not one.evidence.is_done
+            (several if is_part else whole).append(one)
+        chosen = self._chosen(whole, least)
         chosen += self._groups(least, _MAX_LOOKED_AT, MAX_SUSPECTS - len(chosen))
+        chosen += self._chosen(several, least)[: MAX_SUSPECTS - len(chosen)]
         chosen = self._outer(chosen)
         chosen.sort(key=lambda one: (not one.evidence.is_done, -one.score))
         least = SMALLER_SHARE * metrics.reachable_bytes
@@ -422,12 +429,13 @@ class _Search:
         sizes = np.where(wanted, metrics.type_retained_bytes, 0)
         fewest = _LEAST_OF_SMALLER if only_own else _FEW
         sizes[metrics.type_reachable_count < fewest] = 0
-        order = np.lexsort((classes, -sizes))[:most_looked_at]
+        order = np.flatnonzero(sizes >= least)
+        # The program's own come first: what they have may be of a type as large.
+        order = order[np.lexsort((-sizes[order], classes[order]))][:most_looked_at]
         # What a suspect frees is a part of it.
         is_part = 2 * self._taken_count() > metrics.type_reachable_count
-        order = order[~is_part[order]]
         found: list[_Told] = []
-        for kind in order[sizes[order] >= least].tolist():
+        for kind in order[~is_part[order]].tolist():
             if len(found) >= most:
                 break
             rows = rows_where(graph.type_index == kind)
@@ -511,7 +519,7 @@ class _Search:
         outside_bytes = self._outside_bytes(cut.lost)
         companions, inside_cut = self._companions.told(held)
         has_many = holder.index >= 0 and paths.cuts.of_many(cut.edges)
-        of_threads = holder.root_kind == RootKind.THREAD.label
+        of_threads = holder.root_kind in OF_THREADS
         has_many |= of_threads and have_many_roots(metrics, pile.members)
         of_threads &= has_many or is_group
         words = Words(
@@ -554,7 +562,7 @@ class _Search:
             ),
         )
         members = pile.members
-        if len(members) == 1 < pile.object_count and not pile.is_run:
+        if _is_one_of_several(pile):
             # What frees one of them frees the others, too.
             is_like = cut.lost & (graph.type_index == pile.type_index)
             members = np.flatnonzero(is_like).astype(np.int32)
@@ -613,6 +621,11 @@ class _Search:
                 type_name=words.type_name,
             ),
         )
+
+
+def _is_one_of_several(pile: Pile) -> bool:
+    """Whether what frees the object that was found frees others of its type, too."""
+    return len(pile.members) == 1 < pile.object_count and not pile.is_run
 
 
 def _told_apart(holder: Holder) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ingest.heap.graph import EPHEMERON, RootKind
 from ingest.runtimes import named
-from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT
+from ingest.what_if.places import NATIVE_HANDLE, OF_THREADS, UNNAMED_ROOT
 from ingest.words.text import human_bytes, printable
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ _PHRASES = {
     "object": "",
     "handles": "",
 }
+
+_FRAME = RootKind.JAVA_FRAME.label
 
 _COLLECTIONS = {
     "timer": "cancel the timers",
@@ -337,7 +339,7 @@ class Words:
             text = f"{what} {phrase + ' ' if phrase else ''}by {self._holder}"
             text += f" in {_end_of(self.library[1])}" if self.library[1] else ""
             holder = self.holder
-            of_threads = self.is_group and holder.root_kind == RootKind.THREAD.label
+            of_threads = self.is_group and holder.root_kind in OF_THREADS
             has_many = self.has_many or of_threads
             root = holder.root_role if has_many else holder.root_words
             is_shown = of_threads or self.has_one_root or not self.is_group
@@ -459,6 +461,8 @@ class Words:
             how = f"remove what refers to {self.cut}"
             if self.place:
                 how = f"end the threads that have {self.cut}"
+        elif self.holder.index < 0 and self.holder.root_kind == _FRAME:
+            how = f"clear the variables that have {what}, or return: {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
             how = f"remove the {references} {self.cut}"
         else:

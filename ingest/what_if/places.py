@@ -29,6 +29,8 @@ _LOCAL, _LABELS = int(RootKind.LOCAL), {int(kind): kind.label for kind in RootKi
 UNNAMED_ROOT = "a root"
 NATIVE_HANDLE = "a native handle"
 """A root of what is not written in the program's language, as of sockets and timers."""
+OF_THREADS = frozenset({"thread", "java_frame"})
+"""The kinds of roots that a thread has, and that name it."""
 UNNAMED_STATIC = "a static field that the dump does not name"
 
 _ROOTS = {
@@ -58,6 +60,7 @@ _MANY = {
     "thread": "threads",
 }
 _NUMBER = re.compile(r"\d+(,\d{3})*")
+_THREAD = re.compile("(virtual )?thread ")
 _NAME, _FIELD = "{name}", "{field}"
 
 
@@ -224,7 +227,7 @@ class ReferencePlaces:
             return f"thread-static field {name}"
         if kind == "local" and field is not None:
             return f"local variable {name}"
-        thread = name if name.startswith("thread ") else f"thread {name}"
+        thread = name if _THREAD.match(name) else f"thread {name}"
         if kind == "thread":
             return thread
         if kind in ("java_frame", "jni_local", "native_stack"):
@@ -247,9 +250,9 @@ class ReferencePlaces:
         """The words of all roots like one, from its own words."""
         text = _MANY.get(text, text)
         if _NUMBER.search(text):
-            text = re.sub(r"(^|of )thread ", r"\1threads ", text)
+            text = re.sub(r"(^|of )(virtual )?thread ", r"\1\2threads ", text)
             text = re.sub("^a frame of", "frames of", text)
-        return _NUMBER.sub("#", text)
+        return _NUMBER.sub("#", text).replace("virtual threads #", "virtual threads")
 
     def part(self, index: int) -> str | None:
         """The part of the program that an object of the runtime stands for."""

@@ -166,7 +166,9 @@ def assemble(
     notes = (*filter(None, (cut_note, flat_note)), *fit.notes)
     del values
     trim()
-    owners, stacks = roots.owners(resolver, threads, found.stacks)
+    kinds = [row for row, name in enumerate(names) if name == _VIRTUAL_THREAD]
+    virtual = frozenset(np.flatnonzero(np.isin(objects.type_id, kinds)).tolist())
+    owners, stacks = roots.owners(resolver, threads, virtual, found.stacks)
     holding = None
     if not is_android and (class_rows["type_loader"] >= 0).any():
         fields = map(table.field_index, (OF_CLASS, OF_LOADER))
@@ -320,6 +322,7 @@ def _vm(version: str, names: Iterable[str]) -> str:
     return "Android Runtime" if is_android or version == ANDROID else "JVM"
 
 
+_VIRTUAL_THREAD = "java.lang.VirtualThread"
 _CLASS_VALUES = "java.lang.ClassValue$ClassValueMap"
 
 
@@ -373,13 +376,18 @@ class _Roots:
             self.columns.extend(len(ids), RootKind.NOT_RECORDED)
 
     def owners(
-        self, resolver: HeapResolver, names: dict[int, str], traces: StackTable
+        self,
+        resolver: HeapResolver,
+        names: dict[int, str],
+        virtual: frozenset[int],
+        traces: StackTable,
     ) -> tuple[tuple[str, ...], ThreadStacks]:
         """The names and stacks of the threads that own roots, for ``columns``.
 
         Args:
             resolver: Resolver of the objects.
             names: The names of thread objects, by row.
+            virtual: The rows of virtual threads, most of which have no name.
             traces: The stack traces of the file.
         """
         is_thread = self._tag == _THREAD_ROOT
@@ -392,9 +400,10 @@ class _Roots:
         column = np.full(len(self.columns.id), -1, np.int32)
         column[owned] = owner
         self.columns.owner = column
+        row_of = [of_serial.get(serial, -1) for serial in used.tolist()]
         found = tuple(
-            names.get(of_serial.get(serial, -1), f"thread {serial:,}")
-            for serial in used.tolist()
+            names.get(row) or f"{'virtual ' if row in virtual else ''}thread {serial:,}"
+            for row, serial in zip(row_of, used.tolist(), strict=True)
         )
         stacks = ThreadStacks.of(
             [traces.trace(trace_of.get(serial, -1)) for serial in used.tolist()]

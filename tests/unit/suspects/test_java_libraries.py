@@ -121,6 +121,34 @@ def test_the_threads_of_objects_in_two_places_are_told_as_many(tmp_path: Path) -
     assert "req-#" in found.sentence
 
 
+@pytest.mark.parametrize("is_virtual", [False, True])
+def test_a_few_threads_have_what_the_program_made_not_its_largest_part(
+    is_virtual: bool, tmp_path: Path
+) -> None:
+    """Each has an eighth of the heap in one array, which is a suspect by itself."""
+    kind = "VirtualThread" if is_virtual else "CarrierThread"
+    shop = Threads()
+    shop.cls(f"java/lang/{kind}", above="java/lang/Thread")
+    shop.cls("app/Export", "buffer")
+    for number in range(1, 9):
+        export = shop.make("app/Export", buffer=shop.data(12_000))
+        name = 0 if is_virtual else shop.text(f"exec-{number}")
+        thread = shop.make(f"java/lang/{kind}", name=name)
+        shop.dump.root(THREAD_OBJECT, thread, number, number)
+        shop.dump.root(JAVA_FRAME, export, number, 0)
+        frame = shop.dump.frame(0x50 + number, "app/Export", "write", 12)
+        shop.dump.trace(number, number, [frame])
+    (found,) = shop.found(tmp_path).suspects
+    threads = "virtual threads" if is_virtual else "threads exec-#"
+
+    assert found.sentence.startswith("8 Export (")
+    assert found.sentence.endswith(f" are held by frames of {threads}.")
+    assert found.cut == f"frames of {threads} -> Export"
+    assert found.advice.endswith(
+        "most of the threads are in app.Export.write(Export.java:12)."
+    )
+
+
 @pytest.mark.parametrize("ref", ["cats/effect/kernel/SyncRef", "zio/Ref$Atomic"])
 def test_references_of_effects_are_named_by_their_field(
     ref: str, tmp_path: Path
