@@ -233,6 +233,9 @@ class Runtime:
             as maps: their fields are its keys.
         function_type: Full name of the type of functions whose value is their name and
             place; empty if there is none.
+        handlers_field: The field in which emitters of events have all handlers.
+        function_fields: Regular expression of fields of such functions that are not
+            properties, which a program gives them.
         library_functions: Regular expression that matches values of those functions
             that are not the program's own.
         library_scripts: The same of constructors: their classes are of the library.
@@ -313,6 +316,8 @@ class Runtime:
     queued_tasks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     records: tuple[str, ...] = ()
     function_type: str = ""
+    handlers_field: str = ""
+    function_fields: str = ""
     library_functions: str = r"(?!)"
     library_scripts: str = r"(?!)"
     closure_field: str = ""

@@ -21,7 +21,7 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.edges import MANY, Edge, Referrers
 from ingest.suspects.joints import is_below
 from ingest.suspects.ownership import statics_of_program
-from ingest.what_if.places import UNNAMED_ROOT, UNNAMED_STATIC
+from ingest.what_if.places import PROPERTY, UNNAMED_ROOT, UNNAMED_STATIC
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,6 +97,7 @@ class Covers:
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._named_by: dict[tuple[int, str | None, int, int], bool] = {}
         self._roots: dict[int, int] = {}
+        self._functions: dict[int, str | None] = {}
         self._table_objects = places.table_objects
         self._of_program = statics_of_program(graph, own)
         variables = graph.root_object[self._of_program]
@@ -353,7 +354,29 @@ class Covers:
 
     def _declares(self, edge: Edge) -> bool:
         field = self._graph.field_name(edge.row)
-        return self._places.declares(edge.source, field)
+        is_static = self._places.declares(edge.source, field)
+        return is_static or self._property(edge) is not None
+
+    def _property(self, edge: Edge) -> str | None:
+        """A property that a program has given a function, or a static field of a class.
+
+        Of functions that are made again and again, none has a variable of its name.
+        """
+        runtime, field = self._runtime, self._graph.field_name(edge.row)
+        if not field or not runtime.function_fields:
+            return None
+        if re.match(runtime.function_fields, field):
+            return None
+        if self._class_of(edge.below[0]) == TypeClass.METADATA:
+            return None
+        index = edge.source
+        if index not in self._functions:
+            name = self._places.function_name(index)
+            rows = self.referrers.of(index)[0][:WIDE] if name else ()
+            variables = map(self._graph.field_name, rows)
+            self._functions[index] = name if name in variables else None
+        name = self._functions[index]
+        return name and f"{PROPERTY}{name}.{field}"
 
     def is_of_table(self, edge: Edge) -> bool:
         """Whether it is an element of a table of static fields."""
@@ -509,7 +532,8 @@ class Covers:
             return self._places.root(edge.row)
         if edge.source in self._table_objects:
             return UNNAMED_STATIC
-        return self._places.holder(edge.source, self._graph.field_name(edge.row))
+        field = self._graph.field_name(edge.row)
+        return self._property(edge) or self._places.holder(edge.source, field)
 
     def role(self, edge: Edge) -> str:
         """A place in words, with all that differ from it in numbers alone."""

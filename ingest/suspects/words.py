@@ -203,6 +203,8 @@ class Words:
         names = [name for name in between if name != self.type_name]
         if self._waker:
             return "waiters"
+        if holder.reference and holder.reference == named(self.runtime).handlers_field:
+            return "event handlers"
         is_handle = holder.index < 0 and holder.root_kind in ("handle", "jni_global")
         for pattern, matches in _patterns(self.runtime):
             # A delegate holds the other handlers of its event in an array.
@@ -346,7 +348,7 @@ class Words:
             is_shown &= holder.index >= 0
             # A variable with a name of its own needs no constant that leads to it.
             is_shown &= holder.type_name not in named(self.runtime).named_by
-            is_shown &= not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE))
+            is_shown &= not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE, "a local"))
             # Of a variable without a name, which may as well be a constant.
             is_shown &= holder.root_name is not None or not root.startswith("a global")
             if is_shown:
@@ -438,6 +440,8 @@ class Words:
             how = f"{_COLLECTIONS[self.pattern]} at {self._holder}: {self.cut}"
         elif self.pattern in _COLLECTIONS:
             of = f" of {self.inner}" if self.inner else ""
+            if self.pattern == "event handlers":
+                of = of.replace(" of Array [", " of [")
             at = "at" if " -> " in self.cut else "that have"
             if self.cut in map(self.captions.of, self.between):
                 at = "of"

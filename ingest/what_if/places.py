@@ -60,6 +60,8 @@ _MANY = {
     "thread": "threads",
 }
 _NUMBER = re.compile(r"\d+(,\d{3})*")
+PROPERTY = "static property "
+"""What words for a property of a function, or a static field of a class, begin with."""
 _THREAD = re.compile("(virtual )?thread ")
 _NAME, _FIELD = "{name}", "{field}"
 
@@ -156,6 +158,21 @@ class ReferencePlaces:
             return False
         return index in self.described
 
+    def function_name(self, index: int) -> str | None:
+        """The name of a function of the program's; ``None`` for all else."""
+        if self._graph.type_name(index) != self._runtime.function_type:
+            return None
+        return self._function_names(np.array([index], np.int32))[0]
+
+    def _function_names(self, rows: NDArray[np.int32]) -> list[str | None]:
+        if self._graph.values is None:
+            return [None] * len(rows)
+        is_of_library = re.compile(self._runtime.library_functions).search
+        return [
+            None if value is None or is_of_library(value) else value.partition(" ")[0]
+            for value in self._graph.values.pick(rows)
+        ]
+
     @cached_property
     def table_objects(self) -> frozenset[int]:
         """The arrays in which the runtime keeps static fields."""
@@ -226,7 +243,8 @@ class ReferencePlaces:
         if kind == "thread_static":
             return f"thread-static field {name}"
         if kind == "local" and field is not None:
-            return f"local variable {name}"
+            # V8 tells only that a stack has it.
+            return text if field.startswith("(") else f"local variable {name}"
         thread = name if _THREAD.match(name) else f"thread {name}"
         if kind == "thread":
             return thread
@@ -405,6 +423,8 @@ class ReferencePlaces:
             ]
             if declaring and found[2] in graph.field_names:
                 return Named(np.array(sorted(declaring), np.int32), found[2])
+        if found := re.fullmatch(f"{PROPERTY}(.+)\\.([^.]+)", text):
+            return self._functions(*found.groups())
         runtime, prefix, wanted = self._runtime, self._runtime.module_prefix, ""
         if prefix and (found := re.fullmatch(r"module-level (.+?)( of .+)?", text)):
             wanted = prefix + (found[2] or "").removeprefix(" of ")
@@ -423,6 +443,15 @@ class ReferencePlaces:
             if len(rows):
                 return Named(rows, found[1])
         return next(self._parts_named(text), None)
+
+    def _functions(self, name: str, field: str) -> Named | None:
+        """The functions of a name; ``None`` if there are none."""
+        graph = self._graph
+        is_function = [kind == self._runtime.function_type for kind in graph.type_names]
+        rows = np.flatnonzero(np.array([*is_function, False])[graph.type_index])
+        names = self._function_names(rows.astype(np.int32))
+        of_name = [row for row, one in zip(rows, names, strict=True) if one == name]
+        return Named(np.array(of_name, np.int32), field) if of_name else None
 
     def _parts_named(self, text: str) -> Iterator[Named]:
         """Objects that stand for a part of the program which a text names."""

@@ -382,7 +382,7 @@ def test_the_event_the_key_and_the_static_field_are_named(tmp_path: Path) -> Non
 
     texts = " ".join(one.advice for one in suspects_of(heap, tmp_path))
 
-    assert "the handlers of Array ['tick'] at Shopbus.bus -> EventEmitter." in texts
+    assert "the handlers of ['tick'] at Shopbus.bus -> EventEmitter." in texts
     assert "entries of Array ['acme'] in Map #all at Shoparchive.archive ->" in texts
 
 

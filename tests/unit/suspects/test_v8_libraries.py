@@ -263,7 +263,7 @@ def test_listeners_of_deno_are_event_handlers_of_the_programs_signal(
 
     assert " as event handlers by Crawl.stop" in suspect.sentence
     assert suspect.advice.startswith(
-        "To free them, remove the handlers of Array ['abort'] at Crawl.stop -> "
+        "To free them, remove the handlers of ['abort'] at Crawl.stop -> "
     )
 
 
@@ -313,7 +313,7 @@ def test_the_receivers_of_a_librarys_listeners_are_told(tmp_path: Path) -> None:
 
     (suspect,) = suspects_of(heap, tmp_path)
 
-    assert " with 400 View are held in a list by Store._events" in suspect.sentence
+    assert " with 400 View are held as event handlers by Store._events" in suspect.sentence
 
 
 def test_the_collection_below_what_is_cut_is_named(tmp_path: Path) -> None:
@@ -330,4 +330,44 @@ def test_the_collection_below_what_is_cut_is_named(tmp_path: Path) -> None:
 
     assert suspect.advice == (
         "To free them, remove entries of Array at Shop.hub -> PubSub."
+    )
+
+
+def test_what_a_class_or_a_function_has_is_its_property(tmp_path: Path) -> None:
+    """More than one place has the class itself, and none of them is to be cleared."""
+    heap = program()
+    shop = closure(heap, "Shop", "/srv/shop.js")
+    heap.edge(shop, "property", "orders", holding(heap, "Array", orders(heap)))
+    prototype = heap.node("object", "Shop", 40, [("property", "constructor", shop)])
+    heap.edge(shop, "property", "prototype", prototype)
+    items = [
+        heap.node("object", "Item", 40, [("property", "__proto__", prototype)])
+        for _ in range(9)
+    ]
+    heap.edge(1, "property", "items", holding(heap, "Array", items))
+    heap.edge(1, "property", "Shop", shop)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert "held in a list by static property Shop.orders" in found.sentence
+    assert found.cut == "static property Shop.orders -> Array"
+
+
+def test_the_handlers_of_an_emitter_are_told_as_such(tmp_path: Path) -> None:
+    heap = program()
+    handlers = []
+    for order in orders(heap):
+        handlers.append(closure(heap, "onChange", "/srv/shop.js"))
+        heap.edge(handlers[-1], "property", "order", order)
+    events = heap.node("object", "Object", 40, [
+        ("property", "change", holding(heap, "Array", handlers)),
+    ])  # fmt: skip
+    hub = heap.node("object", "Hub", 40, [("property", "_events", events)])
+    heap.edge(1, "property", "hub", hub)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert "are held as event handlers by Hub._events" in found.sentence
+    assert found.advice.startswith(
+        "To free them, remove the handlers of ['change'] at Hub._events -> Object"
     )
