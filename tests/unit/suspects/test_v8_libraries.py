@@ -313,7 +313,7 @@ def test_the_receivers_of_a_librarys_listeners_are_told(tmp_path: Path) -> None:
 
     (suspect,) = suspects_of(heap, tmp_path)
 
-    assert " with 400 View are held as event handlers by Store._events" in suspect.sentence
+    assert " with 400 View are held through event handlers by " in suspect.sentence
 
 
 def test_the_collection_below_what_is_cut_is_named(tmp_path: Path) -> None:
