@@ -163,11 +163,9 @@ def assemble(
     cut_note = koom.note(
         values.note, found.spaces.values(), is_cut=found.lacks_elements
     )
-    notes = (*filter(None, (cut_note, flat_note)), *fit.notes)
     del values
     trim()
-    kinds = [row for row, name in enumerate(names) if name == _VIRTUAL_THREAD]
-    virtual = frozenset(np.flatnonzero(np.isin(objects.type_id, kinds)).tolist())
+    virtual = _virtual_threads(objects, names)
     owners, stacks = roots.owners(resolver, threads, virtual, found.stacks)
     holding = None
     if not is_android and (class_rows["type_loader"] >= 0).any():
@@ -180,7 +178,7 @@ def assemble(
         runtime=JVM.name,
         taken_ms=found.taken_ms,
         producer=f"{_vm(found.version, names)}, HPROF {found.version}; {fit}",
-        notes=notes,
+        notes=(*filter(None, (cut_note, flat_note)), *fit.notes),
         part=part,
         other_parts=other_parts,
         field_names=tuple(table.field_names),
@@ -193,6 +191,12 @@ def assemble(
         field_values=in_fields,
         is_redacted=found.is_redacted,
     )
+
+
+def _virtual_threads(objects: ObjectColumns, names: Sequence[str]) -> frozenset[int]:
+    """The rows of virtual threads."""
+    kinds = [row for row, name in enumerate(names) if name == _VIRTUAL_THREAD]
+    return frozenset(np.flatnonzero(np.isin(objects.type_id, kinds)).tolist())
 
 
 def _objects(
