@@ -484,10 +484,16 @@ def _task_of(graph: HeapGraph, metrics: HeapMetrics, at: int) -> int:
 def _tasks_done(
     graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
 ) -> str:
-    """A sentence if the objects are, or are in, tasks most of which are done."""
+    """A sentence if the objects are, or are in, tasks most of which are done.
+
+    What a map has for a key may be asked for again, as in a cache of results.
+    """
     results, done = named(graph.runtime).results, 0
     sample = some_of(members, _THREADS).tolist()
     for task in (_task_of(graph, metrics, at) for at in sample):
+        above = int(metrics.path_parent[task]) if task >= 0 else -1
+        if above >= 0 and "dict" in graph.type_name(above).lower():
+            continue
         for row in range(*graph.ref_start[task:][:2].tolist()) if task >= 0 else ():
             name = graph.type_name(int(graph.ref_target[row]))
             if graph.field_name(row) in results or name in results:

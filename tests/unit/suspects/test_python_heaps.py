@@ -353,16 +353,21 @@ def test_what_waits_for_an_event_goes_on_once_that_is_set(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("field", "is_done"),
-    [("_result", True), ("_exception", True), ("_fut_waiter", False)],
+    ("field", "container", "is_told"),
+    [
+        ("_result", "list", True),
+        ("_exception", "list", True),
+        ("_fut_waiter", "list", False),
+        ("_result", "dict", False),
+    ],
 )
 def test_tasks_that_are_done_and_held_are_told(
-    field: str, tmp_path: Path, *, is_done: bool
+    field: str, container: str, tmp_path: Path, *, is_told: bool
 ) -> None:
     tasks = [0x200000 + 64 * at for at in range(_MANY)]
     found = [_PAGES + 1024 * at for at in range(_MANY)]
     heap = HrpyHeap().variable("TASKS", _OWNER)
-    heap.chunk("list", [_OWNER], rest=[tasks], lengths=[_MANY], flags=Flag.ELEMENTS)
+    heap.chunk(container, [_OWNER], rest=[tasks], lengths=[_MANY], flags=Flag.ELEMENTS)
     heap.chunk("_asyncio.Task", tasks, named={field: found})
     heap.chunk("shop.Page", found, size=600)
 
@@ -370,7 +375,7 @@ def test_tasks_that_are_done_and_held_are_told(
         "All of their tasks are done, and keep their results for as long as they are "
         "held."
     )
-    assert suspect_of(heap, tmp_path).signs == ((text,) if is_done else ())
+    assert suspect_of(heap, tmp_path).signs == ((text,) if is_told else ())
 
 
 def test_what_has_a_holder_of_the_same_type_is_told(tmp_path: Path) -> None:
