@@ -34,8 +34,8 @@ def is_beside(dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree) ->
     found |= _one_for_each(classes, tree)
     # There is one for each object that grew, which is told itself.
     found |= [name in runtime.of_finalizer for name in tree.name]
-    # What a debugger keeps of what is printed, is there since the first dump.
-    is_kept = np.array([name in runtime.of_debugger for name in tree.name], np.bool_)
+    # A debugger keeps the last lines that are printed, once it is there.
+    is_kept = np.array([name in runtime.passing_roots for name in tree.name], np.bool_)
     found |= tree.is_above(is_kept)
     # Code gets its constants when it is compiled.
     code = re.compile("|".join(filter(None, (_CODE, runtime.stubs))))

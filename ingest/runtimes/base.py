@@ -248,8 +248,9 @@ class Runtime:
             library are not for programs to change.
         freed_by: Regular expressions of cuts that no program makes by itself, or of
             types below these, and what it does instead.
-        of_debugger: Names of roots by which a debugger keeps what a program has printed
-            since that is there.
+        passing_roots: Names of roots that say nothing of growth: by which a debugger
+            keeps what a program has printed since that is there, and tables that drop
+            what nothing else has.
         of_finalizer: Names of types of which the runtime has one for each object that
             has a finalizer.
         of_document: What the names of types begin with whose objects are shown in a
@@ -325,7 +326,7 @@ class Runtime:
     listener: str = ""
     has_private_fields: bool = False
     freed_by: tuple[tuple[str, str], ...] = ()
-    of_debugger: tuple[str, ...] = ()
+    passing_roots: tuple[str, ...] = ()
     of_finalizer: tuple[str, ...] = ()
     of_document: tuple[str, ...] = ()
     prototype_type: str = ""

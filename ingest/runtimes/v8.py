@@ -91,7 +91,8 @@ V8 = Runtime(
     shape="{",
     listener="{callback, options",  # of Deno
     of_document=("<", "HTMLDocument"),
-    of_debugger=("DevTools console",),
+    # Names of properties are in a table of V8, as are others; it holds none of them.
+    passing_roots=("DevTools console", "(Internalized strings)"),
     prototype_type="(prototype)",
     timers_by_ms="TimersList",
     freed_by=(
