@@ -199,6 +199,11 @@ class Covers:
             return not self._has_name(edge)
         return bool(self._classes[kind] != _PROGRAM)
 
+    def _is_static_of(self, edge: Edge, member: int) -> bool:
+        """Whether a static field has an object itself, which others do not share."""
+        is_static = edge.source == ROOT and not self.is_weak(edge)
+        return is_static and edge.below[0] == member
+
     def _is_library_place(self, edge: Edge) -> bool:
         """Whether it is in a class or function of a library."""
         part = self._places.part(edge.source)

@@ -297,12 +297,17 @@ class Cuts(Covers):
         return 2 * int(sizes[has_bit(bits, members)].sum()) > int(sizes.sum())
 
     def _frees_alike(self, cut: Verified, kind: int) -> bool:
-        """Whether nearly all that a cut frees are objects of one type, and theirs."""
-        kinds, metrics = self._graph.type_index, self._metrics
+        """Whether nearly all that a cut frees are objects of one type, and theirs.
+
+        Beside what leads to them: the table of a map may be larger than its keys.
+        """
+        kinds, retained = self._graph.type_index, self._metrics.retained_bytes
         rows = np.flatnonzero(cut.lost & (kinds == kind))
-        above = metrics.dominator[rows]
+        above = self._metrics.dominator[rows]
         heads = rows[(above < 0) | (kinds[above] != kind)]
-        return int(metrics.retained_bytes[heads].sum()) >= ENOUGH * cut.freed_bytes
+        table = self._graph.shallow_bytes[list(cut.edges[0].below[:-1])].sum()
+        size, most = int(retained[heads].sum()), cut.freed_bytes
+        return size >= ENOUGH * (most - int(table)) and size >= most / _MUCH_MORE
 
     def _shared_cover(
         self, members: NDArray[np.int32], target: int, kind: int
@@ -649,11 +654,6 @@ class Cuts(Covers):
                 continue
             return edge, members[is_held] if sample is members else members, share
         return None
-
-    def _is_static_of(self, edge: Edge, member: int) -> bool:
-        """Whether a static field has an object itself, which others do not share."""
-        is_static = edge.source == ROOT and not self.is_weak(edge)
-        return is_static and edge.below[0] == member
 
     def _most_of(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
         """Those of some objects, the largest first, that have nearly all bytes."""

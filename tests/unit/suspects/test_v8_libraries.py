@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.suspects.test_v8_leaks import (
+    _MANY,
     class_of,
     closure,
     holding,
@@ -371,3 +372,22 @@ def test_the_handlers_of_an_emitter_are_told_as_such(tmp_path: Path) -> None:
     assert found.advice.startswith(
         "To free them, remove the handlers of ['change'] at Hub._events -> Object"
     )
+
+
+def test_an_object_with_keys_alone_may_be_larger_than_these(tmp_path: Path) -> None:
+    """A set of texts as programs make one: each property is ``true``, which is none."""
+    heap = program()
+    keys = [heap.node("string", f"id-{at}", 24) for at in range(_MANY)]
+    table = heap.node("array", "", 0)
+    seen = heap.node("object", "Object", 40 * _MANY, [
+        ("internal", "properties", table),
+    ])  # fmt: skip
+    for at, key in enumerate(keys):
+        heap.edge(table, "internal", str(at), key)
+    shop = heap.node("object", "Shop", 40, [("property", "seen", seen)])
+    heap.edge(1, "property", "shop", shop)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} (string) (")
+    assert found.cut == "Shop.seen -> Object"
