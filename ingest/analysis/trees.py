@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 
 @kernel
-def _mark(parent: Ints, mark: Bytes, links: Ints) -> None:
-    """Give each object the mark of the nearest marked object at or above it.
+def _mark(parent: Ints, mark: Bytes, links: Ints, rows: Ints) -> None:
+    """Give some objects the mark of the nearest marked object at or above them.
 
-    ``mark`` is 0 where it is not known; 255 is for none. ``links`` is scratch.
+    Without ``rows`` all objects have it. ``mark`` is 0 where it is not known; 255 is
+    for none. ``links`` is scratch.
     """
-    for first in range(len(parent)):
-        row, below = first, -1
+    count = len(rows)
+    for at in range(count if count > 0 else len(parent)):
+        row, below = rows[at] if count > 0 else at, -1
         while row >= 0 and mark[row] == 0:
             links[row] = below
             below, row = row, parent[row]
@@ -48,11 +50,32 @@ def marked(
     mark = np.zeros(len(parent), np.uint8)
     for number, members in enumerate(piles, start=1):
         mark[members] = number
-    _mark(parent, mark, np.empty(len(mark), np.int32))
+    _mark(parent, mark, np.empty(len(mark), np.int32), np.empty(0, np.int32))
     return mark
 
 
+def are_below(
+    parent: NDArray[np.int32], above: NDArray[np.int32], rows: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Bool (len(rows),): which objects are some others, or below them.
+
+    Memory: at most 5 bytes an object; what is not above ``rows`` takes none.
+
+    Args:
+        parent: int32 (N + M,). The object above each; negative where there is none.
+        above: int32. The others.
+        rows: int32. The objects.
+    """
+    if not len(above) or not len(rows):
+        return np.zeros(len(rows), np.bool_)
+    mark = np.zeros(len(parent), np.uint8)
+    mark[above] = 1
+    _mark(parent, mark, np.empty(len(mark), np.int32), rows)
+    return np.asarray(mark[rows] == 1)
+
+
 def outermost(parent: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Those of some objects that no other one is above, as `marked` takes them."""
-    above, mark = parent[rows], marked(parent, [rows])
-    return np.asarray(rows[(above < 0) | (mark[np.maximum(above, 0)] != 1)])
+    """Those of some objects that no other one is above."""
+    above = parent[rows]
+    is_inner = are_below(parent, rows, np.maximum(above, 0)) & (above >= 0)
+    return np.asarray(rows[~is_inner])

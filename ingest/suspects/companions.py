@@ -126,21 +126,25 @@ class Companions:
         """
         graph, metrics, pile = self._graph, self._metrics, held.pile
         own = int(metrics.retained_bytes[pile.members].sum())
-        rows = rows_where(held.cut.lost)
-        kind = self._of_each(pile, held.cut.lost)
+        lost = held.cut.lost
+        rows = rows_where(lost)
+        freed = graph.type_index[rows]
+        kind = self._of_each(pile, lost)
         if kind is None:
-            kind = self._inside(pile, rows, held.cut.freed_bytes)
+            kind = self._inside(pile, rows, freed, held.cut.freed_bytes)
         if kind is not None:
-            return self._told_inside(held, kind, rows[graph.type_index[rows] == kind])
-        if (elements := self._elements(pile, rows, held.cut.freed_bytes)) is not None:
+            return self._told_inside(held, kind, rows[freed == kind])
+        elements = self._elements(pile, rows, freed, held.cut.freed_bytes)
+        if elements is not None:
             found = self._collected(held, *elements)
             if found is not None:
                 return found
-        if (beside := self._beside(pile, rows, held.cut.freed_bytes)) is not None:
+        beside = self._beside(pile, rows, freed, held.cut.freed_bytes)
+        if beside is not None:
             return self._with_keys(beside[0], rows, beside[1]), ""
         if 2 * own >= held.cut.freed_bytes:
             return "", ""
-        freed = kinds = graph.type_index[rows]
+        kinds = freed
         classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
         is_value = classes[kinds] <= TypeClass.LIBRARY
         rows, kinds = rows[is_value], kinds[is_value]
@@ -197,7 +201,11 @@ class Companions:
         return f"{told} in {place} {key}".rstrip(), text
 
     def _elements(
-        self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int
+        self,
+        pile: Pile,
+        rows: NDArray[np.int32],
+        kinds: NDArray[np.int32],
+        freed_bytes: int,
     ) -> tuple[int, NDArray[np.int32]] | None:
         """The type of the runtime's values in collections that has most freed bytes.
 
@@ -207,7 +215,7 @@ class Companions:
         classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
         if classes[pile.type_index] != TypeClass.PROGRAM:
             return None
-        rows = rows[classes[graph.type_index[rows]] == TypeClass.LIBRARY]
+        rows = rows[classes[kinds] == TypeClass.LIBRARY]
         above = metrics.dominator[rows]
         is_in = classes[graph.type_index[above]] == TypeClass.CONTAINER
         rows = rows[is_in & (above >= 0)]
@@ -220,7 +228,11 @@ class Companions:
         return (kind, rows) if is_much and is_many else None
 
     def _beside(
-        self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int
+        self,
+        pile: Pile,
+        rows: NDArray[np.int32],
+        kinds: NDArray[np.int32],
+        freed_bytes: int,
     ) -> tuple[int, int] | None:
         """Another type of the program that has as many objects outside of the pile's.
 
@@ -229,7 +241,7 @@ class Companions:
         if pile.object_count == 1:
             return None
         graph, metrics = self._graph, self._metrics
-        types, kinds = len(graph.type_names), graph.type_index[rows]
+        types = len(graph.type_names)
         many = count_by(kinds, types)
         sizes = sum_by(kinds, metrics.retained_bytes[rows], types)
         is_key = (self._classes == TypeClass.PROGRAM) & ~self._paths.cuts.has_no_class
@@ -270,7 +282,11 @@ class Companions:
         return None
 
     def _inside(
-        self, pile: Pile, rows: NDArray[np.int32], freed_bytes: int
+        self,
+        pile: Pile,
+        rows: NDArray[np.int32],
+        freed: NDArray[np.int32],
+        freed_bytes: int,
     ) -> int | None:
         """The other type of the program whose objects own most freed bytes."""
         graph = self._graph
@@ -280,7 +296,7 @@ class Companions:
         _sum_owned(
             dominator, kinds, is_own, MOST_LEVELS, graph.shallow_bytes, rows, sums
         )
-        sizes, many = sums[:-1], count_by(kinds[rows], len(is_own) - 1)
+        sizes, many = sums[:-1], count_by(freed, len(is_own) - 1)
         sizes[many == 0] = 0  # what is above is not freed
         least, has_no_class = _LEAST_OTHER * freed_bytes, self._paths.cuts.has_no_class
         if has_no_class[pile.type_index] or not is_own[pile.type_index]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
-from ingest.analysis.trees import marked
+from ingest.analysis.trees import are_below
 from ingest.heap.graph import OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.edges import MANY, Edge, Referrers
@@ -93,7 +93,6 @@ class Covers:
         self._inside: dict[str, bool] = {}
         of_runtime = np.isin(graph.root_kind, _TABLES)
         self.native = frozenset(graph.root_object[of_runtime].tolist())
-        self._subtrees: dict[int, Bools] = {}
         self._covers: dict[tuple[int, int, int], list[Edge] | None] = {}
         self._named_by: dict[tuple[int, str | None, int, int], bool] = {}
         self._roots: dict[int, int] = {}
@@ -173,15 +172,11 @@ class Covers:
 
     def _below(self, rows: NDArray[np.int32], above: int) -> Bools:
         """Bool: which objects another one dominates."""
-        if len(rows) > WIDE or above in self._subtrees:
-            if above not in self._subtrees:
-                inside = (
-                    marked(self._metrics.dominator, [np.array([above], np.int32)]) == 1
-                )
-                self._subtrees = {above: inside}  # of one object at a time
-            return np.asarray(self._subtrees[above][rows])
+        dominator = self._metrics.dominator
+        if len(rows) > WIDE:
+            return are_below(dominator, np.array([above], np.int32), rows)
         found = np.zeros(len(rows), np.bool_)
-        is_below(self._metrics.dominator, rows, above, MAX_STEPS, found)
+        is_below(dominator, rows, above, MAX_STEPS, found)
         return found
 
     # -- places

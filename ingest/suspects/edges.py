@@ -15,7 +15,7 @@ from ingest.analysis.distances import (
     holding_references,
     holding_roots,
 )
-from ingest.analysis.trees import marked
+from ingest.analysis.trees import are_below, marked
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import starts_type
 
@@ -163,13 +163,14 @@ class Referrers:
         if len(found) != 1 or dominator[found[0]] == UNREACHABLE:
             return None
         target = int(found[0])
-        rows, sources, _ = self.of(target)
-        is_inside: Bools = marked(dominator, [found]) == 1
+        found = found.astype(np.int32)
         if not cut.objects[target]:
-            left = sources[~cut.references[rows]]
-            if not is_inside[left].all() or not cut.roots[self.roots_of(target)].all():
+            rows, sources, _ = self.of(target)
+            is_inside = are_below(dominator, found, sources[~cut.references[rows]])
+            if not is_inside.all() or not cut.roots[self.roots_of(target)].all():
                 return None
-        return is_inside
+        freed: Bools = marked(dominator, [found]) == 1
+        return freed
 
     def between(self, source: int, target: int) -> NDArray[np.intp]:
         """The rows of the references of one object to another that hold."""

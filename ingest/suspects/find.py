@@ -505,18 +505,17 @@ class _Search:
             return None
         graph, metrics = self._graph, self._metrics
         pile, holder, cut, is_group, is_mostly = held
+        lost = cut.lost
         waits = pile.waits or holder.waits
         if self._is_of_start(held) or (waits and finalizer_rests(graph)):
             return None
         paths = self._search.paths
         also, meanwhile = paths.cuts.places_of(cut.edges)
-        link = (
-            paths.link(pile.type_index, np.flatnonzero(cut.lost)) if pile.is_run else ()
-        )
+        link = paths.link(pile.type_index, np.flatnonzero(lost)) if pile.is_run else ()
         slots = unused_slots(graph, pile.members)
         wait = wait_of(graph, metrics, holder)
         cancelled = cancelled_tasks(graph, holder, pile.members)
-        outside_bytes = self._outside_bytes(cut.lost)
+        outside_bytes = self._outside_bytes(lost)
         companions, inside_cut = self._companions.told(held)
         has_many = holder.index >= 0 and paths.cuts.of_many(cut.edges)
         of_threads = holder.root_kind in OF_THREADS
@@ -564,13 +563,13 @@ class _Search:
         members = pile.members
         if _is_one_of_several(pile):
             # What frees one of them frees the others, too.
-            is_like = cut.lost & (graph.type_index == pile.type_index)
+            is_like = lost & (graph.type_index == pile.type_index)
             members = np.flatnonzero(is_like).astype(np.int32)
         kind, search = pile.type_index, self._search
         known = (
             slots,
-            held_with(graph, search.ended, cut.lost, kind),
-            detached_with(graph, search.detached, cut.lost, kind, pile.object_count),
+            held_with(graph, search.ended, lost, kind),
+            detached_with(graph, search.detached, lost, kind, pile.object_count),
         )
         found = evidence(
             graph, metrics, holder, members, words.pattern, known, wait, cancelled

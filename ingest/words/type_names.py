@@ -173,7 +173,10 @@ class KnownTypes:
 
     @cached_property
     def _all(self) -> _Spelled:
-        return _Spelled(list(self._counts), self._captions)
+        names = list(self._counts)
+        if len(names) == len(self._living.names):
+            return self._living
+        return _Spelled(names, self._captions)
 
 
 def guess_type(text: str, instance_counts: Mapping[str, int]) -> TypeFound | None:
@@ -239,10 +242,14 @@ def _similarity(text: str, name: str) -> float:
 
 
 class _Spelled:
-    """Names of types in the forms in which they may be written, made once."""
+    """Names of types in the forms in which they may be written, made once.
+
+    Attributes:
+        names: Their full names.
+    """
 
     def __init__(self, names: list[str], captions: Callable[[str], str]) -> None:
-        self._names = names
+        self.names = names
         self._shown = [(_plain(name), _plain(captions(name))) for name in names]
         self._exact = self._by_form(self._shown)
 
@@ -256,11 +263,11 @@ class _Spelled:
 
     @cached_property
     def _short(self) -> dict[str, list[str]]:
-        return self._by_form((_folded(caption_of(name)),) for name in self._names)
+        return self._by_form((_folded(caption_of(name)),) for name in self.names)
 
     def _by_form(self, forms: Iterable[tuple[str, ...]]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for name, mine in zip(self._names, forms, strict=True):
+        for name, mine in zip(self.names, forms, strict=True):
             for form in {*mine}:
                 found.setdefault(form, []).append(name)
         return found
@@ -281,7 +288,7 @@ class _Spelled:
         end = f".{wanted}"
         return [
             name
-            for name, (full, short) in zip(self._names, forms, strict=True)
+            for name, (full, short) in zip(self.names, forms, strict=True)
             if full.endswith(end) or short.endswith(end)
         ]
 
