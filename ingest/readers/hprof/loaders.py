@@ -2,10 +2,10 @@
 
 An object holds its class, a class its loader, and a loader all its classes. The VM's
 own loaders never unload classes, so the values of their static fields are roots. So are
-those of a loader that something else keeps, unless another loader has classes of the
-same names. All other classes hold the values of their static fields; their loader and
-each of their instances hold them. In a loader with many instances that is kept in any
-case, instances do not, since they would add nothing to what is alive.
+those of a loader that something else keeps, unless the program has several like it. All
+other classes hold the values of their static fields; their loader and each of their
+instances hold them. In a loader with many instances that is kept in any case, instances
+do not, since they would add nothing to what is alive.
 
 Source: The Java Language Specification, section 12.7, Unloading of Classes.
 """
@@ -80,7 +80,7 @@ def hold_classes(heap: ResolvedHeap, classes: ClassRows) -> None:
     is_kept = np.zeros(len(loaders), np.bool_)
     if is_static.any() or (instances > _MANY_INSTANCES).any():
         is_kept = _kept(heap, classes, types, is_static)[loaders]
-    is_alone = is_kept & ~_share_names(classes, types, of, len(loaders))
+    is_alone = is_kept & ~_come_and_go(heap, classes, types, loaders, of)
     types, of = types[~is_alone[of]], of[~is_alone[of]]
     if not len(types):
         return
@@ -137,14 +137,23 @@ def _among(rows: int, chosen: Ints) -> Bools:
     return found
 
 
-def _share_names(
-    classes: ClassRows, types: Ints, of: NDArray[np.intp], many: int
+def _come_and_go(
+    heap: ResolvedHeap,
+    classes: ClassRows,
+    types: Ints,
+    loaders: Ints,
+    of: NDArray[np.intp],
 ) -> Bools:
-    """Bool (many,): loaders with a class of the same name as one of another loader."""
+    """Bool (len(loaders),): loaders of which the program has several.
+
+    They are of one type, as those of plug-ins and scripts, or have classes of the same
+    names, as those of an application that was loaded again.
+    """
+    kinds = heap.type_index[loaders]
+    found = np.bincount(kinds, minlength=len(classes.names))[kinds] > 1
     names = [classes.names[row] for row in types.tolist()]
     count = Counter(names)
     shared = np.array([count[name] > 1 for name in names], np.bool_)
-    found = np.zeros(many, np.bool_)
     found[of[shared]] = True
     return found
 

@@ -64,13 +64,14 @@ def test_an_instance_holds_its_class_and_loader_and_a_dropped_one_does_not(
     )
 
 
+@pytest.mark.parametrize("names", [("app/Web", "app/Web"), ("app/Chat", "app/Map")])
 def test_a_loader_that_is_kept_holds_its_classes_and_they_all_they_have(
-    reading: Reading,
+    names: tuple[str, str], reading: Reading
 ) -> None:
-    """Two of one application: the classes hold what their static fields have."""
+    """Two of one application, or of plug-ins: what keeps one may be the leak."""
     dump = host({"A": 0x13000, "B": 0x23000})
-    for number in (0x10, 0x20):
-        plugin(dump, number, "app/Web")
+    for number, name in zip((0x10, 0x20), names, strict=True):
+        plugin(dump, number, name)
 
     graph = reading(dump.bytes())
 
