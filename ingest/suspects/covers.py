@@ -18,10 +18,11 @@ from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import are_below
 from ingest.heap.graph import OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.edges import MANY, Edge, Referrers
+from ingest.suspects.edges import MANY, Edge, Referrers, Verified
 from ingest.suspects.joints import is_below
 from ingest.suspects.ownership import statics_of_program
 from ingest.what_if.places import PROPERTY, UNNAMED_ROOT, UNNAMED_STATIC
+from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,9 @@ _PROGRAM, _LIBRARY = int(TypeClass.PROGRAM), int(TypeClass.LIBRARY)
 _ROOTS = int(TypeClass.ROOTS)
 
 _STATICS = (RootKind.STATIC, RootKind.THREAD_STATIC)
+
+ENOUGH = 0.9
+"""A cut frees at least this share of what its suspect retains."""
 
 MAX_PLACES = 4
 """Places of a cover that are named."""
@@ -517,6 +521,10 @@ class Covers:
         unnamed = [at for at in native if self._places.part(at) is None]
         return len(sources) > 1 and 2 * len(unnamed) >= len(sources)
 
+    def are_unnamed(self, edges: Sequence[Edge]) -> bool:
+        """Whether roots without a name are the only places, as of a global object."""
+        return {self.holder(edge) for edge in edges} == {UNNAMED_ROOT}
+
     def of_many(self, edges: Sequence[Edge]) -> bool:
         """Whether several objects have the first place, each its own."""
         words = self.holder(edges[0])
@@ -544,3 +552,30 @@ class Covers:
     def _class_of(self, index: int) -> int:
         kind = int(self._graph.type_index[index])
         return int(_LIBRARY if kind < 0 else self._classes[kind])
+
+    def shared(self, cut: Verified) -> str:
+        """The type of the collection that several places of a cut lead to, in words.
+
+        Empty if they lead to several objects, or to one that is no collection.
+        """
+        graph, metrics = self._graph, self._metrics
+        first, *others = (edge.below for edge in cut.edges)
+        for target in first:
+            name = graph.type_name(target)
+            if (
+                all(target in below for below in others)
+                and metrics.retained_bytes[target] >= ENOUGH * cut.freed_bytes
+                and self._class_of(target) == TypeClass.CONTAINER
+                and not is_inside_collection(normalised_type(name))
+            ):
+                return printable(graph.captions.of(name))
+        return ""
+
+    def frees_a_part(self, cut: Verified) -> bool:
+        """Whether one of a cut's references alone leads to a part of what it frees."""
+        dominator, retained = self._metrics.dominator, self._metrics.retained_bytes
+        least = (1 - ENOUGH) * cut.freed_bytes
+        return any(
+            dominator[below] == source and retained[below] >= least
+            for source, _, (below, *_) in cut.edges
+        )

@@ -17,19 +17,23 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from ingest.analysis.distances import ROOT, Reach
-from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import marked
 from ingest.arrays.array_files import release_pages
 from ingest.errors import NotFound
 from ingest.heap.graph import EPHEMERON, RootKind
 from ingest.runtimes import TypeClass
-from ingest.suspects.covers import MAX_PLACES, MAX_STEPS, MOST_LEVELS, WIDE, Covers
+from ingest.suspects.covers import (
+    ENOUGH,
+    MAX_PLACES,
+    MAX_STEPS,
+    MOST_LEVELS,
+    WIDE,
+    Covers,
+)
 from ingest.suspects.edges import Edge, Verified, has_bit
 from ingest.suspects.joints import by_size, is_below, join, some_of
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
-from ingest.what_if.places import UNNAMED_ROOT
-from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,9 +44,6 @@ if TYPE_CHECKING:
     from ingest.arrays.compiled import Bools
     from ingest.heap.graph import HeapGraph
     from ingest.what_if.places import ReferencePlaces
-
-ENOUGH = 0.9
-"""A cut frees at least this share of what its suspect retains."""
 
 TOO_MUCH = 1.3
 """What a cut may free of what the container of a suspect retains."""
@@ -155,6 +156,8 @@ class Cuts(Covers):
         upwards = () if target is None else self._upwards(target, least)
         above = list(islice(upwards, MOST_LEVELS))
         cover = self._shared_cover(members, ROOT if target is None else target, kind)
+        if above:  # a cut of what is above them all would free as much
+            limit = max(limit, int(self._metrics.retained_bytes[above[0]]))
         is_small = cover and self._metrics.retained_bytes[cover[0].below[-1]] <= limit
         of_cover: Iterator[Verified] = (
             found
@@ -173,7 +176,7 @@ class Cuts(Covers):
                         continue
                     if found.freed_bytes > most and not self._frees_alike(found, own):
                         continue
-                    if {self.holder(edge) for edge in found.edges} == {UNNAMED_ROOT}:
+                    if self.are_unnamed(found.edges):
                         unnamed.append(found)
                     else:
                         yield found
@@ -236,24 +239,6 @@ class Cuts(Covers):
         text = f"{self.holder(edge)} -> {self._target(edge)}"
         rows = np.flatnonzero(cut.lost & (self._graph.type_index == kind))
         return self.of_text(text, [edge], rows.astype(np.int32), cut.freed_bytes)
-
-    def shared(self, cut: Verified) -> str:
-        """The type of the collection that several places of a cut lead to, in words.
-
-        Empty if they lead to several objects, or to one that is no collection.
-        """
-        graph, metrics = self._graph, self._metrics
-        first, *others = (edge.below for edge in cut.edges)
-        for target in first:
-            name = graph.type_name(target)
-            if (
-                all(target in below for below in others)
-                and metrics.retained_bytes[target] >= ENOUGH * cut.freed_bytes
-                and self._class_of(target) == TypeClass.CONTAINER
-                and not is_inside_collection(normalised_type(name))
-            ):
-                return printable(graph.captions.of(name))
-        return ""
 
     def fields(
         self, kind: int, members: NDArray[np.int32], retained_bytes: int
@@ -484,7 +469,7 @@ class Cuts(Covers):
         if self._metrics.dominator[target] != ROOT:
             return False
         edges = self._edges(target, target) or []
-        return {self.holder(edge) for edge in edges} == {UNNAMED_ROOT}
+        return self.are_unnamed(edges)
 
     def _first_of_chain(self, target: int) -> int:
         """Of links of several objects of the runtime, as of futures, the first one."""
@@ -582,16 +567,17 @@ class Cuts(Covers):
         if common is None:
             return None
         edge, held, share = common
-        is_own = self._classes[kind] == TypeClass.PROGRAM
-        if not is_own and self._is_of_values(edge):
+        name = self._graph.type_names[kind]
+        is_value = self._runtime.type_classes([name])[0] != TypeClass.PROGRAM
+        if is_value and self._is_of_values(edge):
             return None
         size = int(self._metrics.retained_bytes[held].sum())
         if len(held) <= most or share >= ENOUGH / TOO_MUCH:  # else it frees too little
             text = f"{self.role(edge)} -> {self._target(edge)}"
             if (found := self.of_text(text, [edge], held, size)) is not None:
                 return found, held, False
-        text = self._graph.captions.of(self._graph.type_names[kind])
-        found = self.of_text(text, [edge], held, size) if is_own else None
+        text = self._graph.captions.of(name)
+        found = None if is_value else self.of_text(text, [edge], held, size)
         return None if found is None else (found, held, share < ENOUGH)
 
     def _is_of_values(self, edge: Edge) -> bool:

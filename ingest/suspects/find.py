@@ -23,8 +23,7 @@ from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.companions import Companions
-from ingest.suspects.covers import MOST_LEVELS
-from ingest.suspects.cuts import ENOUGH
+from ingest.suspects.covers import ENOUGH, MOST_LEVELS
 from ingest.suspects.edges import has_bit
 from ingest.suspects.ended import detached_with, held_with
 from ingest.suspects.evidence import (
@@ -335,7 +334,7 @@ class _Search:
             if len(some) == 1:
                 continue
             piles = [one.held.pile for one in some]
-            rows = np.concatenate([pile.members for pile in piles])
+            rows = np.unique(np.concatenate([pile.members for pile in piles]))
             rows = largest_first(rows, self._metrics.retained_bytes)
             # One cut may free the objects of several places, if words name all of them.
             size = sum(
@@ -552,6 +551,7 @@ class _Search:
             is_cancelled=bool(cancelled),
             inner=self._companions.inner(held),
             shared=paths.cuts.shared(cut) if also else "",
+            frees_a_part=bool(also) and paths.cuts.frees_a_part(cut),
             future=wait.future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),

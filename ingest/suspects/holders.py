@@ -13,7 +13,8 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.cuts import ENOUGH, Cuts
+from ingest.suspects.covers import ENOUGH
+from ingest.suspects.cuts import Cuts
 from ingest.suspects.joints import some_of
 from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT, ReferencePlaces
 from ingest.words.text import printable

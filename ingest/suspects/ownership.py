@@ -262,8 +262,8 @@ def ownership(
     return found
 
 
-def texts_of_code(graph: HeapGraph) -> NDArray[np.int32]:
-    """int32: texts of code that nothing else has, but for parts of them.
+def texts_of_code(graph: HeapGraph) -> tuple[NDArray[np.int32], Bools]:
+    """int32: texts of code; bool: which of them only their parts have besides.
 
     Functions that a library asked for their text have such parts.
     """
@@ -271,13 +271,13 @@ def texts_of_code(graph: HeapGraph) -> NDArray[np.int32]:
     from_code = _targets(graph, of_code)
     texts = np.unique(from_code)
     if not len(texts):
-        return texts
+        return texts, np.empty(0, np.bool_)
     is_text = np.zeros(len(graph.type_index), np.bool_)
     is_text[texts] = True
     every = np.bincount(graph.ref_target[is_text[graph.ref_target]])
     for targets in (from_code, _targets(graph, of_parts)):
         every -= np.bincount(targets[is_text[targets]], minlength=len(every))
-    return np.asarray(texts[every[texts] == 0])
+    return texts, every[texts] == 0
 
 
 def _targets(graph: HeapGraph, fields: Mapping[str, str]) -> NDArray[np.int32]:

@@ -171,7 +171,9 @@ class PileSearch:
         with beside(lambda: owners(libraries_own=True)) as libraries:
             self.program = owners()
             self._libraries = libraries()._replace(is_metadata=np.empty(0, np.bool_))
-        self.program.is_metadata[texts_of_code(graph)] = True
+        texts, has_no_other = texts_of_code(graph)
+        self.program.is_metadata[texts[has_no_other]] = True
+        self._of_code = frozenset(texts.tolist())
         self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
         self.least = max(int(PILE_SHARE * self.base), 1)
@@ -190,7 +192,8 @@ class PileSearch:
         """
         pile = self._of_classes(pile)
         cuts, members = self.paths.cuts, pile.members
-        if self._are_functions_of_library(members):
+        is_code = not pile.is_many and members[0] in self._of_code
+        if is_code or self._are_functions_of_library(members):
             return None
         is_shared = pile.entry in self.paths.places.table_objects
         if pile.waits or is_shared:
@@ -201,10 +204,9 @@ class PileSearch:
                 pile.type_index, members, pile.retained_bytes,
                 is_of_own_type=bool(own == pile.type_index),
             )  # fmt: skip
-        found = None
-        if cut is None or cuts.are_native(cut.edges):
+        found, is_mostly = None, False
+        if cut is None or cuts.are_native(cut.edges) or cuts.are_unnamed(cut.edges):
             found = cuts.of_group(pile.type_index, members, most)
-        is_mostly = False
         if found is not None:
             cut, members, is_mostly = found
         if cut is None:
@@ -222,8 +224,7 @@ class PileSearch:
         is_unclear &= is_like or cuts.has_no_class[pile.type_index]
         if is_unclear and cut.freed_bytes > _NEARLY_ALL * self.metrics.reachable_bytes:
             return None  # what hangs at the global object, or others of its type
-        is_own = self.classes[pile.type_index] == TypeClass.PROGRAM
-        edge = cut.edges[0]
+        is_own, edge = self.classes[pile.type_index] == TypeClass.PROGRAM, cut.edges[0]
         is_direct = edge.below == (holder.member,)
         if not is_own and not is_direct and cuts.is_of_runtime(edge):
             return None

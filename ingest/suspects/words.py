@@ -130,6 +130,7 @@ class Words:
         calls: The same of one that one of them refers to.
         cut: The references to remove, as ``Holder.field -> Type``.
         also: Further places that hold them, in words: all have to go.
+        frees_a_part: Whether one of these places alone has a part of what they free.
         meanwhile: The same of frames and the like, which end of themselves.
         is_group: Whether many places of one role hold them, each its own.
         is_mostly: Whether they hold most of them only.
@@ -187,6 +188,7 @@ class Words:
     has_one_root: bool = False
     inner: str = ""
     shared: str = ""
+    frees_a_part: bool = False
     future: str = ""
     has_room: str = ""
     entries: str = ""
@@ -359,7 +361,8 @@ class Words:
             text += f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
         if self.link and self.pattern == "linked list":
             text += f", each by the {_end_of(self.link)} of another"
-        more = "; clearing only one of them frees nothing" if self.also else ""
+        part = "only a part" if self.frees_a_part else "nothing"
+        more = f"; clearing only one of them frees {part}" if self.also else ""
         more = more if len(text + more) < MAX_SENTENCE else ""
         return _shortened(f"{text}{more}.")
 
