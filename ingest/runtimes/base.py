@@ -135,9 +135,9 @@ class Runtime:
             runtime has made of them, and what a sentence has in place of each.
         captured: Regular expression of fields that a compiler makes for what an inner
             class refers to; empty for none.
-        read_once: What the runtime reads from files of its own into a field, by the
-            type that has it; and the most objects. Of a type with but one object, none
-            are suspect: the certificates that are trusted, say.
+        read_once: What the runtime reads from files of its own into a field or static
+            field, by the type that has it; and the most objects. Of a type with but one
+            object, none are suspect: the certificates that are trusted, say.
         own_bytes: The runtime begins with so many bytes of values in its own fields,
             at most: they are no suspects.
         numbers: Regular expressions of parts of a type's name that differ between

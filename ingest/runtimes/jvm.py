@@ -33,7 +33,19 @@ JVM = Runtime(
     constants="<resolved_references>",
     # Of Java, and of Kotlin, of whose coroutines also what they have at hand.
     captured=r"(?:this|val|arg)\$|[A-Z]?\$\w",
-    read_once={"sun.security.ssl.X509TrustManagerImpl": ("trustedCerts", 1000)},
+    # Of certificates, time zones, languages, currencies, and names of characters.
+    read_once={
+        "sun.security.ssl.X509TrustManagerImpl": ("trustedCerts", 1000),
+        "java.time.zone.TzdbZoneRulesProvider": ("regionToRules", 1000),
+        "sun.util.calendar.ZoneInfoFile": ("zones", 1000),
+        "java.util.Currency": ("instances", 1000),
+        "java.util.Locale$Cache": ("LOCALECACHE", 2000),
+        "java.util.Locale$LocaleCache": ("LOCALE_CACHE", 2000),
+        "sun.util.locale.BaseLocale": ("CACHE", 2000),
+        "sun.util.locale.BaseLocale$Cache": ("CACHE", 2000),
+        "sun.util.resources.Bundles": ("cacheList", 10_000),
+        "java.lang.CharacterName": ("refCharName", 1),
+    },
     fixed=("java.util.ImmutableCollections$*", "com.google.common.collect.Immutable*",
         "com.google.common.collect.Regular*",
         "java.util.concurrent.ArrayBlockingQueue",

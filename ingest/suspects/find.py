@@ -20,7 +20,7 @@ from ingest.analysis.distances import ROOT, UNREACHABLE
 from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
-from ingest.heap.graph import RefKind, RootKind
+from ingest.heap.graph import NO_TYPE, RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.companions import Companions
 from ingest.suspects.covers import ENOUGH, MOST_LEVELS
@@ -476,27 +476,40 @@ class _Search:
     def _is_of_start(self, held: Held) -> bool:
         """Whether these are values that the runtime begins with, in its own fields."""
         runtime, classes = named(self._graph.runtime), self._search.classes
-        if classes[held.pile.type_index] != TypeClass.PROGRAM:
-            for at, below in pairwise(held.holder.path):
-                if self._is_read_once(at, below, held.pile.object_count):
-                    return True
         if held.cut.freed_bytes >= runtime.own_bytes:
             return False
         on_path = self._graph.type_index[list(held.holder.path)]
         return not (classes[on_path] == TypeClass.PROGRAM).any()
 
-    def _is_read_once(self, above: int, below: int, object_count: int) -> bool:
-        """Whether all are in the field that an object of the runtime fills by itself.
+    def _is_read_once(self, held: Held) -> bool:
+        """Whether all are in a field that the runtime fills by itself.
 
-        Of several such objects each fills its own: then they are as many as the program
-        has made.
+        The program may refer to them as well. Of several objects with such a field each
+        fills its own: then they are as many as the program has made.
         """
-        read_once = named(self._graph.runtime).read_once
-        kind = self._graph.type_index[above]
-        field, most = read_once.get(self._graph.type_names[kind], ("", 0))
-        if object_count > most or self._metrics.type_reachable_count[kind] > 1:
+        graph, paths, edges = self._graph, self._search.paths, held.cut.edges
+        read_once, metrics = named(graph.runtime).read_once, self._metrics
+        if self._search.classes[held.pile.type_index] == TypeClass.PROGRAM:
             return False
-        return self._search.paths.field(above, below) == field
+        roots = [held.holder.root, *(edge.row for edge in edges if edge.source == ROOT)]
+        found = [
+            (int(graph.root_type[root]), paths.places.static_field(root))
+            for root in roots
+        ]
+        steps = [*pairwise(held.holder.path)]
+        for edge in edges:
+            steps += pairwise((edge.source, *edge.below))
+        for above, below in steps:
+            kind = NO_TYPE if above == ROOT else int(graph.type_index[above])
+            is_one = kind >= 0 and metrics.type_reachable_count[kind] == 1
+            if is_one and graph.type_names[kind] in read_once:
+                found.append((kind, paths.field(above, below)))
+        return any(
+            read_once.get(graph.type_names[kind], ("", 0))[0] == field
+            and held.pile.object_count <= read_once[graph.type_names[kind]][1]
+            for kind, field in found
+            if kind >= 0
+        )
 
     def _told(self, held: Held | None) -> _Told | None:
         """A pile in words, and what speaks for and against a leak."""
@@ -508,6 +521,9 @@ class _Search:
         waits = pile.waits or holder.waits
         if self._is_of_start(held) or (waits and finalizer_rests(graph)):
             return None
+        if self._is_read_once(held):
+            self._taken = cut.bits | (self._taken if len(self._taken) else cut.bits)
+            return None  # nor is what is inside of them
         paths = self._search.paths
         also, meanwhile = paths.cuts.places_of(cut.edges)
         link = paths.link(pile.type_index, np.flatnonzero(lost)) if pile.is_run else ()

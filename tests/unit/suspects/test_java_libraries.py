@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.dumps.hprof import LONG, OBJECT, THREAD_OBJECT
+from tests.dumps.hprof import LONG, OBJECT, SYSTEM_CLASS, THREAD_OBJECT
 from tests.unit.suspects.test_java_leaks import JAVA_FRAME, Program, Threads
 
 if TYPE_CHECKING:
@@ -237,3 +237,41 @@ def test_a_cache_of_caffeine_is_held_to_its_maximum(
 
     assert found.sentence.startswith("300 Download (")
     assert (found.signs, found.doubts) == (signs, doubts)
+
+
+@pytest.mark.parametrize("is_static", [False, True])
+def test_time_zones_that_the_runtime_reads_once(
+    is_static: bool, tmp_path: Path
+) -> None:
+    # The program refers to each of them as well.
+    shop = Program()
+    shop.cls("java/time/ZoneRegion", "rules")
+    shop.cls("java/time/zone/ZoneRules", "transitions")
+    shop.cls("java/time/LocalDateTime", "date")
+    shop.cls("[Ljava/time/LocalDateTime;")
+    shop.cls("app/Office", "zone")
+
+    def transitions() -> int:
+        dates = [
+            shop.make("java/time/LocalDateTime", date=shop.data(20)) for _ in range(9)
+        ]
+        return shop.array("[Ljava/time/LocalDateTime;", dates)
+
+    rules = [
+        shop.make("java/time/zone/ZoneRules", transitions=transitions())
+        for _ in range(300)
+    ]
+    zones = [shop.make("java/time/ZoneRegion", rules=one) for one in rules]
+    offices = [shop.make("app/Office", zone=zone) for zone in zones]
+    table, fields = shop.map_of(rules), dict[str, int]()
+    if is_static:
+        shop.cls("sun/util/calendar/ZoneInfoFile", zones=table)
+        of_zones = shop.dump.classes["sun/util/calendar/ZoneInfoFile"]
+        shop.dump.root(SYSTEM_CLASS, of_zones)
+    else:
+        shop.cls("java/time/zone/TzdbZoneRulesProvider", "regionToRules")
+        fields["PROVIDER"] = shop.make("java/time/zone/TzdbZoneRulesProvider",
+            regionToRules=table)  # fmt: skip
+    shop.main(OFFICES=shop.array("[Ljava/lang/Object;", offices), **fields)
+
+    assert shop.found(tmp_path).suspects == ()
