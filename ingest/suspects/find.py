@@ -119,7 +119,7 @@ class Suspect:
             root, then objects, each after the field that refers to it. Runs of one
             type and the middle of long paths are folded.
         cut: The reference to remove, as ``Holder.field -> Type``.
-        cut_step: The step of the path that this reference leads to; ``None`` if it is
+        cut_step: The first step of the path that the cut frees; ``None`` if it is
             folded.
         advice: What to do to free them, in a sentence.
         signs: Sentences that speak for a leak, besides the size.
@@ -605,7 +605,7 @@ class _Search:
         graph = self._graph
         largest = int(pile.members[0])
         container = pile.entry if pile.entry >= 0 else holder.index
-        path, cut_step = self._search.paths.steps(holder)
+        path, cut_step = self._search.paths.steps(holder, lost)
         return Suspect(
             type_index=pile.type_index,
             object_count=pile.object_count,

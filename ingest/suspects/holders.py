@@ -15,12 +15,14 @@ from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH
 from ingest.suspects.cuts import Cuts
+from ingest.suspects.edges import has_bit
 from ingest.suspects.joints import some_of
+from ingest.suspects.steps import folded, shortened
 from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT, ReferencePlaces
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,14 +32,6 @@ if TYPE_CHECKING:
 
 _MAX_STEPS = 24
 """Steps of a path that are written; the middle of a longer one is folded."""
-
-_RUN = 3
-"""Objects of one type in a row, from which on they are folded."""
-
-_CYCLE = 12
-"""The same of objects of a few types that follow one another again and again."""
-
-_MAX_PERIOD = 4
 
 _MAX_VALUE = 40
 """Characters of a value that are shown in a path."""
@@ -71,12 +65,6 @@ _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
 
 OF_BROWSER = re.compile(r"(?:\w+<)?(?:Basic)?Heap")
 """Collections of a browser's own."""
-
-_PLACED = re.compile(r".*?:\d+:\d+(?= \()")
-"""The name and place of a function, without the folder of its script."""
-
-_FOLDER = re.compile(r"(?<= )\((?:[^()]*[/\\])(?=[^()/\\]+:\d+\)$)")
-"""The folder of a script where its name and line come last, in parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +320,7 @@ class Paths:
             value = next(
                 filter(None, map(self._function, self._run_by(holder.index))), None
             )
-        return None if value is None else _shortened(printable(value), _MAX_FUNCTION)
+        return None if value is None else shortened(printable(value), _MAX_FUNCTION)
 
     def calls(self, holder: Holder) -> str | None:
         """A function of the program's to which an object without a class refers.
@@ -344,7 +332,7 @@ class Paths:
             return None
         targets = graph.ref_target[slice(*graph.ref_start[member : member + 2])]
         value = self._last_function(targets.tolist())
-        return None if value is None else _shortened(printable(value), _MAX_FUNCTION)
+        return None if value is None else shortened(printable(value), _MAX_FUNCTION)
 
     def _last_function(self, objects: Sequence[int]) -> str | None:
         """Name and place of the last function among objects, or that a timer calls.
@@ -551,7 +539,7 @@ class Paths:
         if key is None or graph.values is None or key == value:
             return ""
         (text,) = graph.values.pick(np.array([key], np.int32))
-        return f"['{_shortened(printable(text), _MAX_VALUE)}']" if text else ""
+        return f"['{shortened(printable(text), _MAX_VALUE)}']" if text else ""
 
     def with_room(self, holder: Holder, count: int) -> str:
         """The collection with room for what the file does not tell who holds.
@@ -627,19 +615,27 @@ class Paths:
         names = map(graph.field_name, rows.tolist())
         return min((name for name in names if name is not None), default=None)
 
-    def steps(self, holder: Holder) -> tuple[tuple[str, ...], int | None]:
-        """The path of a holder as text, and which step its reference leads to.
+    def steps(
+        self, holder: Holder, lost: NDArray[np.uint8] | None = None
+    ) -> tuple[tuple[str, ...], int | None]:
+        """The path of a holder as text, and the first step that a cut frees.
 
         The root comes first, then objects, each after the field that refers to it.
+
+        Args:
+            holder: The holder.
+            lost: uint8. Bits of the objects that the cut frees, if there is one.
         """
-        graph, path = self._graph, holder.path
+        graph, path, first = self._graph, holder.path, -1
+        if lost is not None and (is_lost := has_bit(lost, np.array(path))).any():
+            first = int(is_lost.argmax())
         steps, cut = [printable(graph.root_name(holder.root))], None
-        for at, left_out, is_one_type in _folded(graph.type_index[list(path)].tolist()):
+        for at, left_out, is_one_type in folded(graph.type_index[list(path)].tolist()):
             if left_out:
                 name = graph.captions.of(graph.type_name(path[at]))
                 what = printable(name) if is_one_type else "steps"
                 steps.append(f"… {left_out:,} more {what}")
-            if path[at] == holder.target:
+            if at == first:
                 cut = len(steps)
             steps.append(self._step(path, at))
         if len(steps) <= _MAX_STEPS:
@@ -660,39 +656,5 @@ class Paths:
         return printable(
             (f"{field}: " if field else "")
             + f"{graph.captions.of(graph.type_name(index))} {graph.address(index)}"
-            + ("" if value is None else f' "{_shortened(value, _MAX_VALUE)}"')
+            + ("" if value is None else f' "{shortened(value, _MAX_VALUE)}"')
         )
-
-
-def _shortened(value: str, most: int) -> str:
-    """A value of at most so many characters, a function without its folder."""
-    placed = _PLACED.match(value)
-    text = placed[0] if placed else value
-    if len(text) > most:
-        text = _FOLDER.sub("(", text)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _folded(kinds: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
-    """Positions to write of a path, each with the number left out before it.
-
-    Of a run of one type the first and the last are written, of types that follow one
-    another in turn the first of each and the last. The third is whether it is a run.
-    """
-    at = 0
-    while at < len(kinds):
-        for period in range(1, _MAX_PERIOD + 1):
-            end = at + period
-            while end < len(kinds) and kinds[end] == kinds[end - period]:
-                end += 1
-            left_out = end - at - 2 * period
-            if end - at > (_RUN if period == 1 else _CYCLE):
-                yield from ((at + i, 0, False) for i in range(period))
-                last = end - period
-                yield last, left_out, period == 1
-                yield from ((at, 0, False) for at in range(last + 1, end))
-                break
-        else:
-            end = at + 1
-            yield at, 0, False
-        at = end

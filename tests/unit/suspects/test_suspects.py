@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -435,6 +436,10 @@ def test_static_fields_of_what_the_user_calls_a_library_are_named_last(
     assert suspect.root_name == "Site"
 
 
+_AT = re.compile(r".* (0x[0-9a-f]+)").fullmatch
+"""The address of an object in a step of a path, if the step is one."""
+
+
 @pytest.mark.slow
 @given(small_graphs())
 @THOROUGH
@@ -444,5 +449,10 @@ def test_each_printed_cut_frees_what_is_printed(graph: HeapGraph) -> None:
         heap = replace(graph, runtime=runtime)
         found = find_suspects(heap, analyse(heap))
         for suspect in (*found.suspects, *found.smaller):
-            freed = WhatIf(heap).freed([CutParser(heap).cut(suspect.cut)])
-            assert freed.shallow_bytes == suspect.retained_bytes
+            what_if, cut = WhatIf(heap), CutParser(heap).cut(suspect.cut)
+            assert what_if.freed([cut]).shallow_bytes == suspect.retained_bytes
+            if suspect.cut_step is not None:
+                steps = suspect.path[suspect.cut_step - 1 : suspect.cut_step + 1]
+                ids = [int(at[1], 16) for step in steps if (at := _AT(step))]
+                is_lost = what_if.lost(cut)[[*map(heap.object_id.tolist().index, ids)]]
+                assert is_lost.tolist() == [False, True][-len(ids) :]

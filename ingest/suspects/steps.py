@@ -1,0 +1,57 @@
+"""Steps of a path as they are written: runs are folded, values shortened."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_RUN = 3
+"""Objects of one type in a row, from which on they are folded."""
+
+_CYCLE = 12
+"""The same of objects of a few types that follow one another again and again."""
+
+_MAX_PERIOD = 4
+
+_PLACED = re.compile(r".*?:\d+:\d+(?= \()")
+"""The name and place of a function, without the folder of its script."""
+
+_FOLDER = re.compile(r"(?<= )\((?:[^()]*[/\\])(?=[^()/\\]+:\d+\)$)")
+"""The folder of a script where its name and line come last, in parentheses."""
+
+
+def shortened(value: str, most: int) -> str:
+    """A value of at most so many characters, a function without its folder."""
+    placed = _PLACED.match(value)
+    text = placed[0] if placed else value
+    if len(text) > most:
+        text = _FOLDER.sub("(", text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def folded(kinds: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
+    """Positions to write of a path, each with the number left out before it.
+
+    Of a run of one type the first and the last are written, of types that follow one
+    another in turn the first of each and the last. The third is whether it is a run.
+    """
+    at = 0
+    while at < len(kinds):
+        for period in range(1, _MAX_PERIOD + 1):
+            end = at + period
+            while end < len(kinds) and kinds[end] == kinds[end - period]:
+                end += 1
+            left_out = end - at - 2 * period
+            if end - at > (_RUN if period == 1 else _CYCLE):
+                yield from ((at + i, 0, False) for i in range(period))
+                last = end - period
+                yield last, left_out, period == 1
+                yield from ((at, 0, False) for at in range(last + 1, end))
+                break
+        else:
+            end = at + 1
+            yield at, 0, False
+        at = end
