@@ -136,8 +136,9 @@ class Runtime:
         captured: Regular expression of fields that a compiler makes for what an inner
             class refers to; empty for none.
         read_once: What the runtime reads from files of its own into a field or static
-            field, by the type that has it; and the most objects. Of a type with but one
-            object, none are suspect: the certificates that are trusted, say.
+            field (empty for any), by the type that has it; and the most objects. Of a
+            type with but one object, none are suspect: the certificates that are
+            trusted, say.
         own_bytes: The runtime begins with so many bytes of values in its own fields,
             at most: they are no suspects.
         numbers: Regular expressions of parts of a type's name that differ between
@@ -244,6 +245,7 @@ class Runtime:
             all have one.
         listener: What the names of types without a class begin with whose objects each
             have an event handler; empty if there are none.
+        has_structures: Whether elements of an array may be structures, not objects.
         has_private_fields: Whether fields are declared by a type, and those of a
             library are not for programs to change.
         freed_by: Regular expressions of cuts that no program makes by itself, or of
@@ -324,6 +326,7 @@ class Runtime:
     closure_field: str = ""
     shape: str = ""
     listener: str = ""
+    has_structures: bool = False
     has_private_fields: bool = False
     freed_by: tuple[tuple[str, str], ...] = ()
     passing_roots: tuple[str, ...] = ()

@@ -148,6 +148,7 @@ DOTNET = Runtime(
     ),
     # The paths of its assemblies, in AppContext.
     own_bytes=1 << 16,
+    has_structures=True,
     numbers=(
         # PerfView's remarks on arrays and on objects that native code refers to.
         (r" \((?:No)?Ptrs,ElemSize=\d+\)", ""),

@@ -25,6 +25,9 @@ JVM = Runtime(
         "java.lang.ClassValue*", "java.security.ProtectionDomain*",
         "jdk.internal.reflect.*", "sun.reflect.*", "dalvik.system.*",
         "java.lang.DexCache", "java.lang.ref.Finalizer$*", "jdk.internal.jimage.*",
+        # What Groovy knows of each class.
+        "org.codehaus.groovy.reflection.*", "org.codehaus.groovy.runtime.metaclass.*",
+        "org.codehaus.groovy.runtime.callsite.*", "groovy.lang.MetaClassImpl*",
     ),
     # The directories of open archives: most programs open none but their class path.
     of_loaders={
@@ -33,7 +36,8 @@ JVM = Runtime(
     constants="<resolved_references>",
     # Of Java, and of Kotlin, of whose coroutines also what they have at hand.
     captured=r"(?:this|val|arg)\$|[A-Z]?\$\w",
-    # Of certificates, time zones, languages, currencies, and names of characters.
+    # Certificates, time zones, currencies, languages, names of characters, what beans
+    # know of each class, the tables of Groovy's parser, and the classes that it knows.
     read_once={
         "sun.security.ssl.X509TrustManagerImpl": ("trustedCerts", 1000),
         "java.time.zone.TzdbZoneRulesProvider": ("regionToRules", 1000),
@@ -45,6 +49,10 @@ JVM = Runtime(
         "sun.util.locale.BaseLocale$Cache": ("CACHE", 2000),
         "sun.util.resources.Bundles": ("cacheList", 10_000),
         "java.lang.CharacterName": ("refCharName", 1),
+        "java.beans.ThreadGroupContext": ("beanInfoCache", 20_000),
+        "org.apache.groovy.parser.antlr4.GroovyParser": ("_ATN", 10_000),
+        "org.apache.groovy.parser.antlr4.GroovyLexer": ("_ATN", 10_000),
+        "org.codehaus.groovy.ast.ClassHelper": ("", 10_000),
     },
     fixed=("java.util.ImmutableCollections$*", "com.google.common.collect.Immutable*",
         "com.google.common.collect.Regular*",
@@ -65,7 +73,8 @@ JVM = Runtime(
         "java.util.Hashtable*", "java.util.Vector*", "java.util.Stack",
         "java.util.Properties", "java.util.Collections$*", "java.util.Arrays$*",
         "java.util.ImmutableCollections$*", "java.util.Optional*",
-        "java.util.concurrent.*", "java.util.stream.*", "java.util.function.*",
+        "java.util.concurrent.*", "akka.dispatch.forkjoin.*",
+        "scala.concurrent.forkjoin.*", "jsr166*", "java.util.stream.*", "java.util.function.*",
         "java.util.Timer*", "java.util.TaskQueue", "java.lang.Object",
         "java.lang.ThreadLocal*", "java.lang.InheritableThreadLocal*",
         "java.lang.ref.*", "java.beans.PropertyChange*", "*$$Lambda*",
@@ -90,8 +99,8 @@ JVM = Runtime(
     ),
     library=(
         "java.*", "javax.*", "jdk.*", "sun.*", "com.sun.*", "kotlin.*", "kotlinx.*",
-        "scala.*", "groovy.*", "org.codehaus.groovy.*", "org.apache.groovy.*",
-        "clojure.*", "android.*", "androidx.*", "com.android.*", "libcore.*",
+        "scala.*", "groovy.*", "groovyjarjar*", "org.codehaus.groovy.*",
+        "org.apache.groovy.*", "clojure.*", "android.*", "androidx.*", "com.android.*", "libcore.*",
         "dalvik.*", "org.apache.harmony.*", "<class 0x*>",
     ),
     missing="such as archived classes of HotSpot that the program has not used",

@@ -72,7 +72,8 @@ def classes_of(
     if not own:
         _set_by_scripts(graph, classes)
         _mark_collections(graph, classes)
-    _mark_values(graph, metrics, classes)
+    if runtime.has_structures:
+        _mark_values(graph, metrics, classes)
     if runtime.delegate_types is not None:
         types = TypeColumns(
             graph.type_names,

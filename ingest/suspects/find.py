@@ -504,12 +504,13 @@ class _Search:
             is_one = kind >= 0 and metrics.type_reachable_count[kind] == 1
             if is_one and graph.type_names[kind] in read_once:
                 found.append((kind, paths.field(above, below)))
-        return any(
-            read_once.get(graph.type_names[kind], ("", 0))[0] == field
-            and held.pile.object_count <= read_once[graph.type_names[kind]][1]
+        known = (
+            (field, *read_once[graph.type_names[kind]])
             for kind, field in found
-            if kind >= 0
+            if kind >= 0 and graph.type_names[kind] in read_once
         )
+        count = held.pile.object_count
+        return any(name in ("", field) and count <= most for field, name, most in known)
 
     def _told(self, held: Held | None) -> _Told | None:
         """A pile in words, and what speaks for and against a leak."""

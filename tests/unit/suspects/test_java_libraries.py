@@ -275,3 +275,52 @@ def test_time_zones_that_the_runtime_reads_once(
     shop.main(OFFICES=shop.array("[Ljava/lang/Object;", offices), **fields)
 
     assert shop.found(tmp_path).suspects == ()
+
+
+def test_what_groovy_knows_of_classes_is_of_the_runtime(tmp_path: Path) -> None:
+    shop = Program()
+    info, meta = "org/codehaus/groovy/reflection/ClassInfo", "groovy/lang/MetaClassImpl"
+    shop.cls(meta, "index")
+    shop.cls(info, "metaClass")
+    shop.cls("app/Watcher", "metaClass")
+    infos = [
+        shop.make(info, metaClass=shop.make(meta, index=shop.data(900)))
+        for _ in range(120)
+    ]
+    array = shop.array("[Ljava/lang/Object;", infos)
+    shop.main(WATCHER=shop.make("app/Watcher", metaClass=shop.make(meta, index=array)))
+
+    assert shop.found(tmp_path).suspects == ()
+
+
+def test_tables_of_a_parser_inside_groovy_are_not_the_programs(tmp_path: Path) -> None:
+    shop = Program()
+    antlr = "groovyjarjarantlr4/v4/runtime/atn"
+    shop.cls(f"{antlr}/BasicState", "transitions")
+    shop.cls(f"{antlr}/ATN", "states")
+    states = [
+        shop.make(f"{antlr}/BasicState", transitions=shop.data(200)) for _ in range(900)
+    ]
+    parser = "org/apache/groovy/parser/antlr4/GroovyParser"
+    atn = shop.make(f"{antlr}/ATN", states=shop.array("[Ljava/lang/Object;", states))
+    shop.cls(parser, _ATN=atn)
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes[parser])
+    found = shop.found(tmp_path)
+
+    assert found.suspects == found.smaller == ()
+
+
+def test_empty_queues_of_the_threads_of_a_pool_are_no_suspects(tmp_path: Path) -> None:
+    shop = Threads()
+    pool = "akka/dispatch/forkjoin/ForkJoinPool"
+    shop.cls("[Lakka/dispatch/forkjoin/ForkJoinTask;")
+    shop.cls(f"{pool}$WorkQueue", "array")
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    for number in range(1, 15):
+        tasks = shop.array("[Lakka/dispatch/forkjoin/ForkJoinTask;", [0] * 8192)
+        queue = shop.make(f"{pool}$WorkQueue", array=tasks)
+        shop.thread(number, 0, queue)
+    shop.main(REST=shop.data(400_000))
+    found = shop.found(tmp_path)
+
+    assert not [one for one in found.suspects if "ForkJoin" in one.sentence]
