@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -186,8 +187,6 @@ class Cuts(Covers):
             filter(None, [shared]),
             of_one(lambda one: self._candidates(one, kind, members)),
             of_one(lambda one: self._of_entries(one, kind, members)),
-            unnamed,
-            of_one(lambda one: self._by_address(one, kind, members)),
         ]
         is_one = shared is not None and len(self._words_of(shared.edges)) == 1
         if is_one or len(self._words_of(cover)) > _FEW_PLACES:
@@ -195,7 +194,12 @@ class Cuts(Covers):
             # a nearer place, if one of several is enough that is above it.
             ways[:2] = ways[1::-1]
         best = next(chain.from_iterable(ways), None)
-        return best and (self._of_sharers(best, own, member) or best)
+        if best is not None:
+            return self._of_sharers(best, own, member) or best
+        by_address = of_one(lambda one: self._by_address(one, kind, members))
+        last = next(chain(unnamed, by_address), None)
+        is_named = not unnamed and last is not None and AND not in last.text
+        return last and replace(last, is_named=is_named)
 
     def of_text(
         self,

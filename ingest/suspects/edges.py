@@ -59,6 +59,8 @@ class Verified:
         bits: uint8. What it frees, as `numpy.packbits` orders bits.
         object_count: N + M.
         freed_bytes: The size of what it frees.
+        is_named: Whether its text names a place, not only a root, a collection of the
+            runtime or an address.
     """
 
     text: str
@@ -66,6 +68,7 @@ class Verified:
     bits: NDArray[np.uint8]
     object_count: int
     freed_bytes: int
+    is_named: bool = True
 
     @property
     def lost(self) -> Bools:

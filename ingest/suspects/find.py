@@ -518,8 +518,7 @@ class _Search:
             return None
         graph, metrics = self._graph, self._metrics
         pile, holder, cut, is_group, is_mostly = held
-        lost = cut.lost
-        waits = pile.waits or holder.waits
+        lost, waits = cut.lost, pile.waits or holder.waits
         if self._is_of_start(held) or (waits and finalizer_rests(graph)):
             return None
         if self._is_read_once(held):
@@ -577,12 +576,9 @@ class _Search:
                 graph, paths.places, self._search.classes, holder, pile.type_index
             ),
         )
-        members = pile.members
-        if _is_one_of_several(pile):
-            # What frees one of them frees the others, too.
-            is_like = lost & (graph.type_index == pile.type_index)
-            members = np.flatnonzero(is_like).astype(np.int32)
-        kind, search = pile.type_index, self._search
+        kind, search, members = pile.type_index, self._search, pile.members
+        if _is_one_of_several(pile):  # what frees one of them frees the others, too
+            members = rows_where(lost & (graph.type_index == kind))
         known = (
             slots,
             held_with(graph, search.ended, lost, kind),

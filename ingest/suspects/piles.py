@@ -205,7 +205,7 @@ class PileSearch:
                 is_of_own_type=bool(own == pile.type_index),
             )  # fmt: skip
         found, is_mostly = None, False
-        if cut is None or cuts.are_native(cut.edges) or cuts.are_unnamed(cut.edges):
+        if cut is None or not cut.is_named or cuts.are_native(cut.edges):
             found = cuts.of_group(pile.type_index, members, most)
         if found is not None:
             cut, members, is_mostly = found
