@@ -39,7 +39,7 @@ from ingest.suspects.evidence import (
     wait_of,
 )
 from ingest.suspects.outside import outside_of, with_outside
-from ingest.suspects.own import of_library
+from ingest.suspects.own import is_collection, of_library
 from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
 from ingest.suspects.words import Words, counted_objects
@@ -545,6 +545,9 @@ class _Search:
             holder=holder,
             between=[graph.type_name(at) for at in holder.between],
             is_run=pile.is_run,
+            is_collection=is_collection(
+                graph, self._search.classes, pile.type_index
+            ),
             captions=graph.captions,
             runtime=graph.runtime,
             function=paths.function(holder, link),

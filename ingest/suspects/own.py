@@ -56,17 +56,23 @@ def _above_its_kind(
     return ""
 
 
+def is_collection(graph: HeapGraph, classes: NDArray[np.uint8], kind: int) -> bool:
+    """Whether a type is one of the collections of the runtime and its libraries."""
+    if kind < 0 or classes[kind] != TypeClass.CONTAINER:
+        return False
+    return COLLECTION.search(graph.type_names[kind]) is not None
+
+
 def collection_below(
     graph: HeapGraph, classes: NDArray[np.uint8], holder: Holder, cut: str
 ) -> str:
     """The first collection below what a cut refers to, if that is none itself."""
     captions, first = graph.captions, ""
     for at in holder.between:
-        kind, name = graph.type_index[at], graph.type_name(at)
-        words = printable(captions.of(name))
+        words = printable(captions.of(graph.type_name(at)))
         first = first or words
-        is_one = kind >= 0 and classes[kind] == TypeClass.CONTAINER
-        if is_one and COLLECTION.search(name) and not OF_BROWSER.match(words):
+        is_one = is_collection(graph, classes, int(graph.type_index[at]))
+        if is_one and not OF_BROWSER.match(words):
             is_below = f" -> {first} and " in f"{cut} and " and words != first
             return words if is_below else ""
     return ""

@@ -123,6 +123,8 @@ class Words:
         between: Full names of the types from what the holder refers to down to the
             objects.
         is_run: Whether objects of the type retain one another.
+        is_collection: Whether objects of the type are collections themselves, so that
+            one that leads to them may be what they are in.
         captions: Short names of the types.
         runtime: Name of the runtime.
         function: Name and place of a function that holds one of them; ``None`` if there
@@ -194,6 +196,7 @@ class Words:
     entries: str = ""
     place: str = ""
     library: tuple[str, str] = ("", "")
+    is_collection: bool = False
 
     @cached_property
     def pattern(self) -> str:
@@ -202,7 +205,8 @@ class Words:
         cells = named(self.runtime).closure_field
         if cells and holder.reference == cells:
             between = between[2:]  # what has the variables is no list of the program
-        names = [name for name in between if name != self.type_name]
+        is_in_like = self.is_collection and not self.is_run
+        names = [name for name in between if is_in_like or name != self.type_name]
         if self._waker:
             return "waiters"
         if holder.reference and holder.reference == named(self.runtime).handlers_field:

@@ -389,3 +389,23 @@ def test_what_has_a_holder_of_the_same_type_is_told(tmp_path: Path) -> None:
     found = suspect_of(heap, tmp_path)
 
     assert " by Callbacks.all in Channel.on_close, from " in found.sentence
+
+
+@pytest.mark.parametrize(("container", "words"), [("dict", "map"), ("list", "list")])
+def test_collections_in_one_of_their_own_type_are_its_entries(
+    container: str, words: str, tmp_path: Path
+) -> None:
+    rows = [_PAGES + 64 * number for number in range(_MANY)]
+    heap = HrpyHeap().variable("SERVER", 0x900)
+    heap.chunk("shop.Server", [0x900], named={"environ": [_OWNER]})
+    heap.chunk(
+        container, [_OWNER, *rows], size=600, rest=[rows, *([] for _ in rows)],
+        lengths=[_MANY, *(0 for _ in rows)], flags=Flag.ELEMENTS,
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    assert f" are held in a {words} by Server.environ, from " in found.sentence
+    assert found.advice == (
+        f"To free them, remove entries at Server.environ -> {container}."
+    )
