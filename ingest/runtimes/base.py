@@ -194,7 +194,8 @@ class Runtime:
             task came to, and the type of that if it came to nothing.
         writes: How a program of it writes a dump, where no command takes one.
         unrecorded: Collections whose entries its dumps do not record: bytes of each
-            entry that one has room for, by full name.
+            entry that one has room for, by full name; see `room`.
+        unrecorded_bytes: Bytes of such a collection and its table without the entries.
         finalizer_threads: Names of the threads that call finalizers.
         finalizer_rests: Part of the place where such a thread is when it has ended with
             all; empty if unknown.
@@ -361,6 +362,7 @@ class Runtime:
     results: tuple[str, ...] = ()
     writes: str = ""
     unrecorded: Mapping[str, int] = field(default_factory=dict)
+    unrecorded_bytes: int = 0
     finalizer_threads: tuple[str, ...] = ()
     finalizer_rests: str = ""
     supertypes: tuple[str, ...] = ()
@@ -407,6 +409,11 @@ class Runtime:
     def is_bounded(self) -> Callable[[str], object]:
         """Whether a type has the name of a cache that drops entries when it is full."""
         return _any((*_BOUNDED, *self.bounded))
+
+    def room(self, name: str, size_bytes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64: for how many entries, about, such collections of a type have room."""
+        room = (size_bytes - self.unrecorded_bytes) // self.unrecorded[name]
+        return np.asarray(np.maximum(room, 0), np.int64)
 
     def is_listener(self, name: str) -> bool:
         """Whether objects of a type each have an event handler."""

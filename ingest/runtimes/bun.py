@@ -19,6 +19,7 @@ BUN = replace(
     writes="in the program, writeHeapSnapshot() of node:v8",
     # Key, value, place of the next one, and two places in the table of hash codes.
     unrecorded={"Map": 40, "Set": 32},
+    unrecorded_bytes=96,
     metadata=(*V8.metadata, "Callee", "ModuleRecord", "InternalModuleRegistry",
         "ModuleLoader"),
     containers=(*V8.containers, "system / JSLexicalEnvironment", "InternalFieldTuple",

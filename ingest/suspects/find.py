@@ -299,6 +299,8 @@ class _Search:
                 continue
             if len(found) < MAX_SUSPECTS and self._take(one):
                 found.append(one)
+                if one.held.holder.root_kind == RootKind.NOT_RECORDED.label:
+                    self._take_unrecorded()
         # Of collections whose entries the file does not record, these are told.
         tables = named(self._graph.runtime).unrecorded
         is_told = any(
@@ -307,6 +309,12 @@ class _Search:
         if tables and is_told:
             found = [one for one in found if one.words.type_name not in tables]
         return found
+
+    def _take_unrecorded(self) -> None:
+        """Note collections whose entries are told: what has them is a part of these."""
+        tables = list(named(self._graph.runtime).unrecorded)
+        is_table = np.append(np.isin(self._graph.type_names, tables), np.False_)
+        self._taken = self._taken | np.packbits(is_table[self._graph.type_index])
 
     def _outer(self, chosen: list[_Told]) -> list[_Told]:
         """The suspects without those of which a larger one frees most as well."""
@@ -545,9 +553,7 @@ class _Search:
             holder=holder,
             between=[graph.type_name(at) for at in holder.between],
             is_run=pile.is_run,
-            is_collection=is_collection(
-                graph, self._search.classes, pile.type_index
-            ),
+            is_collection=is_collection(graph, self._search.classes, pile.type_index),
             captions=graph.captions,
             runtime=graph.runtime,
             function=paths.function(holder, link),

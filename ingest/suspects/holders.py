@@ -548,7 +548,7 @@ class Paths:
             holder: A root for what is not recorded; for others nothing is found.
             count: How many objects it has to have room for.
         """
-        graph, entry_bytes = self._graph, named(self._graph.runtime).unrecorded
+        graph, runtime = self._graph, named(self._graph.runtime)
         is_unrecorded = holder.root_kind == RootKind.NOT_RECORDED.label
         if is_unrecorded and len(holder.path) > 1:  # of lists that such a map has
             kinds = graph.type_index[graph.root_object]
@@ -557,9 +557,9 @@ class Paths:
             count = int(np.count_nonzero(is_like))
         found: list[tuple[int, int]] = []
         for kind, name in enumerate(graph.type_names if is_unrecorded else ()):
-            if name in entry_bytes:
+            if name in runtime.unrecorded:
                 rows = np.flatnonzero(graph.type_index == kind)
-                room = graph.shallow_bytes[rows] // entry_bytes[name]
+                room = runtime.room(name, graph.shallow_bytes[rows])
                 found += zip(room.tolist(), rows.tolist(), strict=True)
         best = min((one for one in found if one[0] >= count), default=None)
         if best is None:

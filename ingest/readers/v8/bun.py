@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 _GLOBAL = "GlobalObject"
 
-_FIXED_BYTES = 96
-"""Bytes of a collection and its table without the entries, about."""
-
 _LEAST_ROOM, _MOST_NAMED = 64, 3
 _ENVIRONMENT = "system / "
 """Prefix of the names of nodes with the variables of a module or a function."""
@@ -69,10 +66,10 @@ def note(snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes) -
         "not_recorded"
     )
     room = np.zeros(len(snapshot.type), np.int64)
-    for word, entry_bytes in BUN.unrecorded.items():
+    for word in BUN.unrecorded:
         rows = snapshot.name == snapshot.strings.find(word)
         rows &= snapshot.type == kinds.object
-        room[rows] = (snapshot.size_bytes[rows] - _FIXED_BYTES) // entry_bytes
+        room[rows] = BUN.room(word, snapshot.size_bytes[rows])
     largest = np.argsort(-room, kind="stable")[:_MOST_NAMED].tolist()
     named = [
         f"{_path(row, snapshot, edges, types)} for about {room[row]:,}"

@@ -460,7 +460,7 @@ def test_what_bun_leaves_out_is_a_suspect_whose_cut_frees_it(reading: Reading) -
         "are held by a Map, Set or variable, whose contents Bun does not record."
     )
     assert suspect.advice.endswith(
-        "tell; it may be module-level open, a Map with room for about 4,098."
+        "tell; it may be module-level open, a Map with room for about 4,096."
     )
     assert (suspect.object_count, suspect.retained_bytes) == (4000, 4000 * 64)
     cut = CutParser(graph).cut(suspect.cut)

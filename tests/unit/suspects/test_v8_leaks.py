@@ -583,6 +583,25 @@ def test_a_table_of_bun_is_not_told_again_as_a_suspect(tmp_path: Path) -> None:
     assert "another dump (in the program, writeHeapSnapshot() of node:v8)" in step.text
 
 
+def test_what_has_a_table_of_bun_is_not_told_beside_its_entries(
+    tmp_path: Path,
+) -> None:
+    heap = bun(4000)
+    heap.nodes[5]["self_size"] = 96  # an empty map
+    table = heap.node("hidden", "Cell Butterfly", 25_000)
+    held = heap.node("object", "Set", 32, [("internal", "", table)])
+    container = heap.node("object", "Container", 40, [("property", "all", held)])
+    environments = [
+        heap.node("object", "system / JSModuleEnvironment", 4000) for _ in range(5)
+    ]
+    heap.edge(environments[0], "context", "container", container)
+    heap.edge(2, "property", "moduleLoader", holding(heap, "Array", environments))
+
+    found = suspects_of(heap, tmp_path)
+
+    assert [one.sentence.split(" (")[0] for one in found] == ["4,000 Session"]
+
+
 def test_a_variable_of_a_module_of_bun_is_named(tmp_path: Path) -> None:
     heap = bun(0)
     held = holding(heap, "Array", orders(heap))
@@ -605,7 +624,7 @@ def test_a_map_of_lists_in_bun_needs_room_for_the_lists(tmp_path: Path) -> None:
 
     (suspect, *_) = suspects_of(heap, tmp_path)
 
-    assert "with room for about 4,098." in suspect.advice
+    assert "with room for about 4,096." in suspect.advice
 
 
 def test_the_scope_around_another_one_is_no_variable(tmp_path: Path) -> None:
