@@ -57,8 +57,11 @@ RUBY = Runtime(
         "ErrorHighlight::*", "DidYouMean::*", "SyntaxSuggest::*", "Monitor::*",
     ),
     collections={"Array": "array", "Hash": "hash", "Set": "set"},
-    holders={"Class": _CLASS, "Module": _CLASS},
+    # A dump has no names of threads, and does not tell their variables apart.
+    holders={"Class": _CLASS, "Module": _CLASS, "Thread": {"": "a thread"}},
+    weak_holders=("Thread",),
     function_type="Proc",
+    freed_by=((r"the Ruby virtual machine -> Ractor$", "end the threads"),),
     root_words={
         "internal": "the Ruby virtual machine",
         "static": "a global variable",

@@ -43,6 +43,9 @@ _TABLES = (
 _PROGRAM, _LIBRARY = int(TypeClass.PROGRAM), int(TypeClass.LIBRARY)
 _ROOTS = int(TypeClass.ROOTS)
 
+OF_RUNTIME = (RootKind.RUNTIME, RootKind.INTERNAL)
+"""Roots of the runtime itself, whatever of the program they lead to."""
+
 _STATICS = (RootKind.STATIC, RootKind.THREAD_STATIC)
 
 ENOUGH = 0.9
@@ -233,7 +236,10 @@ class Covers:
 
     def _says_little(self, edge: Edge) -> int:
         """How little a place says as the holder: a root without a name least."""
-        return int(self.is_weak(edge)) + (self.holder(edge) == UNNAMED_ROOT)
+        is_unnamed = self.holder(edge) == UNNAMED_ROOT
+        if edge.source == ROOT and self._graph.root_kind[edge.row] in OF_RUNTIME:
+            is_unnamed |= self._places.root_name(edge.row) is None
+        return int(self.is_weak(edge)) + int(is_unnamed)
 
     def _names(self, edge: Edge, kind: int, tier: int) -> bool:
         """Whether a cover ends at an edge.

@@ -185,7 +185,7 @@ def evidence(
     further = (
         bounded or bounds.full(graph, holder, len(members)),
         _few_keys(graph, metrics, members),
-        _stacks(graph, metrics, members),
+        stacks_of(graph, metrics, members),
     )
     doubts += filter(None, further)
     return Evidence(tuple(signs), tuple(doubts), bool(ended) and word != _KEPT)
@@ -390,7 +390,9 @@ def _are_thread_statics(graph: HeapGraph, holder: Holder) -> bool:
     return bool(np.count_nonzero(kinds == graph.type_index[holder.target]) > 1)
 
 
-def _stacks(graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]) -> str:
+def stacks_of(
+    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
+) -> str:
     """A sentence on threads whose stacks are most of what they retain."""
     name = graph.type_name(int(members[0]))
     own = int(graph.shallow_bytes[members].sum())

@@ -35,13 +35,14 @@ from ingest.suspects.evidence import (
     have_many_roots,
     have_one_root,
     place_of_threads,
+    stacks_of,
     unused_slots,
     wait_of,
 )
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.own import is_collection, of_library
 from ingest.suspects.ownership import from_owners, with_types_by_name
-from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
+from ingest.suspects.piles import FEW_WITHOUT_CONTAINER, SAMPLE, Held, Pile, PileSearch
 from ingest.suspects.words import Words, counted_objects
 from ingest.what_if.places import OF_THREADS
 from ingest.words.text import human_bytes
@@ -532,6 +533,10 @@ class _Search:
         if self._is_read_once(held):
             self._taken = cut.bits | (self._taken if len(self._taken) else cut.bits)
             return None  # nor is what is inside of them
+        if pile.object_count < FEW_WITHOUT_CONTAINER and stacks_of(
+            graph, metrics, pile.members
+        ):
+            return None  # a pool has so many
         paths = self._search.paths
         also, meanwhile = paths.cuts.places_of(cut.edges)
         link = paths.link(pile.type_index, np.flatnonzero(lost)) if pile.is_run else ()
@@ -651,7 +656,7 @@ def _is_one_of_several(pile: Pile) -> bool:
 
 def _told_apart(holder: Holder) -> str | None:
     """The type of a holder, with the part of the program that it stands for."""
-    if holder.name is None:
+    if not holder.name:
         return holder.type_name
     return f"{holder.type_name} {holder.name}"
 

@@ -13,7 +13,7 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.covers import ENOUGH
+from ingest.suspects.covers import ENOUGH, OF_RUNTIME
 from ingest.suspects.cuts import Cuts
 from ingest.suspects.edges import has_bit
 from ingest.suspects.joints import some_of
@@ -263,14 +263,27 @@ class Paths:
             is_native = path[-2] in self.cuts.native
             if field and field[0] != "[" and _CLASS.match(name) and not is_native:
                 return self.places.holder(path[-2], field)
-        if self._graph.root_kind[root] != RootKind.LOCAL:
+        return self._part_above(root, path)
+
+    def _part_above(self, root: int, path: Sequence[int]) -> str | None:
+        """The nearest part of the program above a holder, where its root tells little.
+
+        Of a root of the runtime itself also one that soon ends, as a frame or a thread.
+        """
+        graph = self._graph
+        is_nameless = graph.root_kind[root] in OF_RUNTIME
+        is_nameless &= self.places.root_name(root) is None
+        if not is_nameless and graph.root_kind[root] != RootKind.LOCAL:
             return None
-        weak = named(self._graph.runtime).weak_holders
-        for index in path[-2::-1]:
-            is_weak = self._graph.type_name(index) in weak
-            if not is_weak and self.places.part(index) is not None:
-                return self.places.holder(index, None)
-        return None
+        weak, ending = named(graph.runtime).weak_holders, None
+        for below, above in pairwise(path[::-1]):
+            if self.places.part(above) is None:
+                continue
+            words = self.places.holder(above, self.field(above, below))
+            if graph.type_name(above) not in weak:
+                return words
+            ending = ending or words
+        return ending if is_nameless else None
 
     def link(self, kind: int, rows: NDArray[np.int64]) -> tuple[int, ...]:
         """Objects from one of a list to its next one; empty if there are no two.

@@ -355,6 +355,9 @@ class Words:
             # A variable with a name of its own needs no constant that leads to it.
             is_shown &= holder.type_name not in named(self.runtime).named_by
             is_shown &= not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE, "a local"))
+            # What soon ends is known by itself: the runtime has all such.
+            ends = holder.type_name in named(self.runtime).weak_holders
+            is_shown &= not ends or holder.root_name is not None
             # Of a variable without a name, which may as well be a constant.
             is_shown &= holder.root_name is not None or not root.startswith("a global")
             if is_shown:

@@ -273,13 +273,18 @@ class ReferencePlaces:
         return _NUMBER.sub("#", text).replace("virtual threads #", "virtual threads")
 
     def part(self, index: int) -> str | None:
-        """The part of the program that an object of the runtime stands for."""
+        """The part of the program that an object of the runtime stands for.
+
+        Empty if the type tells it alone; ``None`` if nothing does.
+        """
         graph = self._graph
         kind = int(graph.type_index[index])
         if kind < 0 or not self.stands[kind]:
             return None
         if graph.type_names[kind] in self._runtime.keyed_by:
             return self._key_of(index)
+        if not any(_NAME in text for text in self._words[kind].values()):
+            return ""  # the words of all are equal
         if graph.values is None:
             return None
         if ways := self._runtime.named_by.get(graph.type_names[kind]):

@@ -409,3 +409,23 @@ def test_collections_in_one_of_their_own_type_are_its_entries(
     assert found.advice == (
         f"To free them, remove entries at Server.environ -> {container}."
     )
+
+
+def test_a_task_of_the_program_is_told_not_the_loop_that_runs_it(
+    tmp_path: Path,
+) -> None:
+    heap = HrpyHeap()  # more references to the loop are counted than are in the dump
+    heap.chunk("_asyncio.Loop", [0x900], named={"_ready": [0xA00]})
+    heap.chunk("_asyncio.Task", [0xA00], named={"_coro": [0xB00]})
+    heap.chunk(
+        "coroutine", [0xB00], named={"store": [_OWNER]}, flags=Flag.TEXTS,
+        values=texts_of(["main"]),
+    )  # fmt: skip
+    heap.chunk("shop.Store", [_OWNER], named={"views": [0xC00]})
+    views = [_PAGES + 64 * number for number in range(_MANY)]
+    heap.chunk("list", [0xC00], rest=[views], lengths=[_MANY], flags=Flag.ELEMENTS)
+    heap.chunk("shop.View", views, size=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.endswith(" in a list by Store.views, from coroutine main.")

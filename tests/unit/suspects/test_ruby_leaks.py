@@ -78,21 +78,67 @@ def test_a_word_on_a_stack_is_no_local_variable(tmp_path: Path) -> None:
     assert ", and meanwhile by the stack of a thread." in found.sentence
 
 
-def test_all_threads_that_one_cut_frees_are_counted(tmp_path: Path) -> None:
-    threads = [0x10000 + 64 * at for at in range(8)]
+@pytest.mark.parametrize("count", [3, 12])
+def test_all_threads_that_one_cut_frees_are_counted_but_for_a_pool(
+    count: int, tmp_path: Path
+) -> None:
+    threads = [0x10000 + 64 * at for at in range(count)]
     heap = RubyHeap().root("vm", OBJECT, 0x2000, 0x4000).core()
     heap.module(0x2000, "Shop", 0x3000, of=MODULE, kind="MODULE")
     heap.module(0x2100, "Thread", OBJECT)
     heap.module(0x2200, "Ractor", OBJECT)
-    heap.obj(0x3000, "ARRAY", ARRAY, *threads, length=8)
+    heap.obj(0x3000, "ARRAY", ARRAY, *threads, length=count)
     heap.obj(0x4000, "DATA", 0x2200, *threads, 0x4100, struct="ractor")
     heap.obj(0x4100, "DATA", 0x2100, struct="VM/thread")  # the main one
     for thread in threads:
         heap.obj(thread, "DATA", 0x2100, memsize=1 << 20, struct="VM/thread")
 
+    found = suspects_of(heap, tmp_path)
+
+    assert len(found) == (count > 3)
+    for one in found:
+        assert one.sentence.startswith("12 Thread (12.0 MiB, ")
+        assert one.advice.startswith("To free them, end the threads: ")
+
+
+def test_a_variable_of_a_thread_is_not_held_by_the_virtual_machine(
+    tmp_path: Path,
+) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x4000).core()
+    heap.module(0x2100, "Thread", OBJECT)
+    heap.module(0x2200, "Ractor", OBJECT)
+    heap.module(0x2300, "Warehouse", OBJECT)
+    heap.module(0x2400, "Listener", OBJECT)
+    listeners = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.obj(0x4000, "DATA", 0x2200, 0x4100, struct="ractor")
+    heap.obj(0x4100, "DATA", 0x2100, 0x4200, struct="VM/thread")
+    heap.obj(0x4200, "OBJECT", 0x2300, 0x4300)
+    heap.obj(0x4300, "ARRAY", ARRAY, *listeners, length=_MANY)
+    for one in listeners:
+        heap.obj(one, "OBJECT", 0x2400, memsize=600)
+
     found = suspect_of(heap, tmp_path)
 
-    assert found.sentence.startswith("8 Thread (8.0 MiB, ")
+    assert found.sentence.endswith(" are held in a list by Warehouse, from a thread.")
+    assert found.cut == "Warehouse -> Array"
+
+
+def test_what_only_a_thread_has_is_held_by_it(tmp_path: Path) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x4000).core()
+    heap.module(0x2100, "Thread", OBJECT)
+    heap.module(0x2200, "Ractor", OBJECT)
+    heap.module(0x2300, "Order", OBJECT)
+    orders = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.obj(0x4000, "DATA", 0x2200, 0x4100, struct="ractor")
+    heap.obj(0x4100, "DATA", 0x2100, 0x4300, struct="VM/thread")
+    heap.obj(0x4300, "ARRAY", ARRAY, *orders, length=_MANY)
+    for one in orders:
+        heap.obj(one, "OBJECT", 0x2300, memsize=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert " are held in a list by a thread." in found.sentence
+    assert found.cut == "a thread -> Array"
 
 
 @pytest.mark.parametrize(
