@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.heap.graph import OF_KEY
 from ingest.runtimes import named
 from ingest.suspects.joints import some_of
 from ingest.what_if.places import target_of
 from ingest.words.text import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,11 +29,21 @@ _MOST_DIGITS = 18
 """No bound has more."""
 
 _BOUND = re.compile(
-    r"_*(?:max(?:imum)?(?:_?(?:size|len|length|entries|items|keys|elements|objects))?"
+    r"(?:_\w+?__|[_#@$]*)(?P<name>max(?:imum)?"
+    r"(?:_?(?:size|len|length|entries|items|keys|elements|objects|count))?"
     r"|limit|capacity|bound)$",
     re.IGNORECASE,
 )
-"""A field in which a collection of one's own has its bound."""
+"""A field in which a collection has its bound, private ones of any language too."""
+
+_OF_SIZE = "size"
+"""What the name of a bound ends with that may be one of bytes."""
+
+_NO_BOUND = 10**9
+"""A number as large says that there is no bound."""
+
+_LEAST_ENTRIES = 20
+"""What has fewer references is not taken for a collection."""
 
 _TOO_MUCH = 2
 """A cache with more than so many times its bound does not keep to it."""
@@ -55,16 +66,58 @@ def of_cache(
     runtime = named(graph.runtime)
     for index in holder.path[:-1]:
         name = graph.type_name(index)
-        if limit := _limit(graph, index, runtime.limits.get(name)):
+        limit = _limit(graph, index, runtime.limits.get(name))
+        is_own = limit is None
+        if is_own and runtime.is_bounded(name):
+            field, number = next(_bounds_of(graph, index), ("", ""))
+            of = _BOUND.fullmatch(field)
+            limit = None if of is None else (of["name"], number)
+        if limit is not None:
             what, bound = graph.captions.of(name), int(limit[1])
             of_bound = f"its {limit[0]} of {bound:,}"
-            if _entry_count(graph, metrics, holder, index, members) > _TOO_MUCH * bound:
+            count = _entry_count(graph, metrics, holder, index, members)
+            if count > _TOO_MUCH * bound:
+                if is_own and limit[0].lower().endswith(_OF_SIZE):
+                    break
                 return f"{what} has far more entries than {of_bound}.", ""
+            is_full = is_own and not runtime.entries_fields and abs(bound - count) <= 1
+            has = f" and has {count:,}," if is_full else ""
             return "", (
-                f"{what} drops entries beyond {of_bound}, so this may be its normal "
-                "size."
+                f"{what} drops entries beyond {of_bound},{has} so this may be its "
+                "normal size."
             )
     return "", _by_name(graph, holder)
+
+
+def _bounds_of(graph: HeapGraph, index: int) -> Iterator[tuple[str, str]]:
+    """The fields of an object that may be its bound, with their numbers."""
+    if graph.values is None or graph.ref_field is None or index < 0:
+        return
+    for row in range(*graph.ref_start[index : index + 2].tolist()):
+        found = _BOUND.fullmatch(graph.field_name(row) or "")
+        if found is None:
+            continue
+        (value,) = graph.values.pick(graph.ref_target[row : row + 1])
+        number = whole_number(value or "", _MOST_DIGITS)
+        if number is not None and 0 < number < _NO_BOUND:
+            yield found[0], str(number)
+
+
+def _entries(graph: HeapGraph, holder: Holder, index: int) -> int:
+    """How many entries an object on a path has; 0 of one that is no collection."""
+    begin, end = graph.ref_start[index : index + 2].tolist()
+    count = end - begin
+    if count < _LEAST_ENTRIES:
+        return 0
+    at = holder.path.index(index)
+    fields = graph.between(holder.path[at - 1], index).tolist() if at else []
+    tables = named(graph.runtime).entries_fields
+    if any((graph.field_name(row) or "") in tables for row in fields):
+        return int(count) // 2  # keys and values
+    keys = graph.field_names.index(OF_KEY) if OF_KEY in graph.field_names else -1
+    if graph.ref_field is not None and keys >= 0:
+        count -= int(np.count_nonzero(graph.ref_field[begin:end] == keys))
+    return int(count)
 
 
 def _entry_count(
@@ -75,14 +128,15 @@ def _entry_count(
     members: NDArray[np.int32],
 ) -> int:
     """In about how many entries of a cache objects are; 0 if that is not known."""
-    path = holder.path
+    path, first = holder.path, holder.path.index(cache)
     arrays = [
         at
         for at, index in enumerate(path[:-1])
-        if at > path.index(cache) and graph.type_name(index).endswith("[]")
+        if at > first and graph.type_name(index).endswith("[]")
     ]
     if not arrays:
-        return 0
+        counts = (_entries(graph, holder, index) for index in path[first:-1])
+        return next(filter(None, counts), 0)
     # An entry is a few steps above what is in it.
     sample = some_of(members, _SAMPLE)
     rows = sample
@@ -145,20 +199,21 @@ def _limit(
 
 
 def full(graph: HeapGraph, holder: Holder, count: int) -> str:
-    """A sentence if a field near a collection is a bound, which is its length now."""
-    if graph.values is None or graph.ref_field is None:
+    """A sentence if a field near a collection is a bound, which is its length now.
+
+    Args:
+        graph: The heap.
+        holder: What holds the objects.
+        count: How many these are; of what has several parts, its entries count.
+    """
+    if not any(map(_BOUND.fullmatch, graph.field_names)):
         return ""
-    bounds = [row for row, name in enumerate(graph.field_names) if _BOUND.match(name)]
-    for index in (holder.index, *holder.between) if bounds else ():
-        begin, end = (
-            graph.ref_start[index : index + 2].tolist() if index >= 0 else (0, 0)
-        )
-        is_bound = np.isin(graph.ref_field[begin:end], bounds)
-        for row in (begin + np.flatnonzero(is_bound)).tolist():
-            field = graph.field_name(row)
-            (value,) = graph.values.pick(graph.ref_target[row : row + 1])
-            bound = whole_number(value or "", _MOST_DIGITS)
-            if bound is not None and abs(bound - count) <= 1:
+    nearby = [at for at in (holder.index, *holder.between) if at in holder.path]
+    counts = [count, *filter(None, (_entries(graph, holder, at) for at in nearby))]
+    for index in nearby:
+        for field, text in _bounds_of(graph, index):
+            bound = int(text)
+            if any(abs(bound - one) <= 1 for one in counts):
                 name = graph.captions.of(graph.type_name(index))
                 return (
                     f"{name}.{field} is {bound:,}, and so many are there: if it "

@@ -62,6 +62,7 @@ def extended_dict(field: str, value: int) -> HrpyHeap:
         ("maxsize", _MANY, True),
         ("_max_entries", _MANY + 1, True),
         ("capacity", _MANY, True),
+        ("_Cache__maxsize", _MANY, True),
         ("maxsize", 10 * _MANY, False),
         ("next_id", _MANY, False),
         ("size", _MANY, False),
@@ -429,3 +430,36 @@ def test_a_task_of_the_program_is_told_not_the_loop_that_runs_it(
     found = suspect_of(heap, tmp_path)
 
     assert found.sentence.endswith(" in a list by Store.views, from coroutine main.")
+
+
+@pytest.mark.parametrize(("bound", "field", "told"), [
+    (20, "_Cache__maxsize", "TTLCache drops entries beyond its maxsize of 20, and has "
+        "20, so this may be its normal size."),
+    (30, "max_entries", "TTLCache drops entries beyond its max_entries of 30, so this "
+        "may be its normal size."),
+    (5, "max_entries", "TTLCache has far more entries than its max_entries of 5."),
+    (5, "maxsize", "TTLCache has the name of a cache with a bound: if it has one, this "
+        "may be its normal size."),  # that may be one of bytes
+])  # fmt: skip
+def test_the_bound_of_a_cache_is_compared_with_its_entries_not_with_their_parts(
+    bound: int, field: str, told: str, tmp_path: Path
+) -> None:
+    heap = HrpyHeap().variable("RECENT", _OWNER)
+    heap.chunk(
+        "int", [_BOUND], flags=Flag.INTEGERS, values=struct.pack("<q", bound)
+    )  # fmt: skip
+    parts = pages(heap)[1::2]
+    lists = [0x200000 + 64 * at for at in range(20)]
+    heap.chunk(
+        "list", lists, rest=[parts[at::20] for at in range(20)],
+        lengths=[_MANY // 20] * 20, flags=Flag.ELEMENTS,
+    )  # fmt: skip
+    heap.dict(0x3000, {0x400000 + 64 * at: lists[at] for at in range(20)})
+    heap.chunk(
+        "cachetools.TTLCache", [_OWNER],
+        named={field: [_BOUND], "_Cache__data": [0x3000]},
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    assert (*found.signs, *found.doubts) == (told,)
