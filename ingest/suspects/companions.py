@@ -29,6 +29,9 @@ _LEAST_INSIDE = 0.2
 """Share of what objects without a class, or of a library, retain, from which on those
 inside are told."""
 
+_LEAST_OF_EACH = 0.1
+"""The same where each object without a class refers to one that has a class."""
+
 _LEAST_OTHER = 1 / 3
 """The same of objects of another type, which own more than the pile itself."""
 
@@ -275,11 +278,14 @@ class Companions:
             rows = graph.ref_target[slice(*graph.ref_start[member:][:2])]
             for row in rows[lost[rows] & is_class[graph.type_index[rows]]].tolist():
                 found.setdefault(int(graph.type_index[row]), set()).add(row)
-        least = _LEAST_INSIDE * int(sizes[sample].sum())
-        for kind, some in found.items():
-            if 2 * len(some) > len(sample) and sizes[list(some)].sum() >= least:
-                return kind
-        return None
+        least = _LEAST_OF_EACH * int(sizes[sample].sum())
+        owned = {
+            kind: size
+            for kind, some in found.items()
+            if 2 * len(some) > len(sample)
+            and (size := int(sizes[list(some)].sum())) >= least
+        }
+        return max(owned, key=owned.__getitem__, default=None)
 
     def _inside(
         self,

@@ -28,6 +28,7 @@ from ingest.suspects.edges import has_bit
 from ingest.suspects.ended import detached_with, held_with
 from ingest.suspects.evidence import (
     Evidence,
+    Wait,
     cancelled_tasks,
     evidence,
     finalizer,
@@ -557,6 +558,11 @@ class _Search:
             share=cut.freed_bytes / metrics.reachable_bytes,
             holder=holder,
             between=[graph.type_name(at) for at in holder.between],
+            outer=[
+                graph.type_name(at)
+                for at in (() if is_group else holder.between)
+                if metrics.retained_bytes[at] >= ENOUGH * cut.freed_bytes
+            ],
             is_run=pile.is_run,
             is_collection=is_collection(graph, self._search.classes, pile.type_index),
             captions=graph.captions,
@@ -590,21 +596,30 @@ class _Search:
                 graph, paths.places, self._search.classes, holder, pile.type_index
             ),
         )
-        kind, search, members = pile.type_index, self._search, pile.members
-        if _is_one_of_several(pile):  # what frees one of them frees the others, too
+        found = self._evidence(held, words.pattern, slots, wait, cancelled)
+        release_pages(graph.shallow_bytes)
+        if found.is_done:
+            words = replace(words, inside_cut="")  # they are to go themselves
+        return _Told(held, words, found, cut.bits)
+
+    def _evidence(
+        self, held: Held, pattern: str, slots: str, wait: Wait, cancelled: str
+    ) -> Evidence:
+        """What speaks for and against a leak; see `evidence` for the arguments."""
+        graph, search = self._graph, self._search
+        pile, lost = held.pile, held.cut.lost
+        members, kind = pile.members, pile.type_index
+        if _is_one_of_several(pile):
+            # What frees one of them frees the others, too.
             members = rows_where(lost & (graph.type_index == kind))
         known = (
             slots,
             held_with(graph, search.ended, lost, kind),
             detached_with(graph, search.detached, lost, kind, pile.object_count),
         )
-        found = evidence(
-            graph, metrics, holder, members, words.pattern, known, wait, cancelled
+        return evidence(
+            graph, self._metrics, held.holder, members, pattern, known, wait, cancelled
         )
-        release_pages(graph.shallow_bytes)
-        if found.is_done:
-            words = replace(words, inside_cut="")  # they are to go themselves
-        return _Told(held, words, found, cut.bits)
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
         """Bytes that some objects own outside the heap."""

@@ -422,8 +422,10 @@ class Paths:
                 found.append(f"{words} {printable(field)}" if is_scope else words)
             elif field == EPHEMERON:
                 found.append(f"{words} in a weak map")
-            elif kind in runtime.records and field and not field.startswith("["):
+            elif field and not field.startswith("[") and self._has_no_type(kind):
                 found.append(f"{words} ['{printable(field)}']")
+            elif field and not field.startswith("[") and self._is_class(above):
+                found.append(f"{words} {printable(self.places.holder(above, field))}")
             elif (
                 field.startswith("[")
                 or (not field and kind in runtime.collections)
@@ -433,6 +435,18 @@ class Paths:
                 key = self._key(above, below, further, field)
                 found.append(words + (f" {key}" if key else ""))
         return " in ".join(found[::-1]) if len(found) <= _MOST_INNER else ""
+
+    def _has_no_type(self, name: str) -> bool:
+        """Whether objects of a type are only known by their fields."""
+        runtime = named(self._graph.runtime)
+        return name in runtime.records or runtime.has_shape(name)
+
+    def _is_class(self, index: int) -> bool:
+        """Whether an object is of a class of the program or of a library."""
+        name = normalised_type(self._graph.type_name(index))
+        kind = self._graph.type_index[index]
+        is_value = kind >= 0 and self._classes[kind] in _VALUES
+        return bool(is_value) and not is_inside_collection(name)
 
     def entries(self, holder: Holder, count: int) -> str:
         """The pattern of what has so many objects as its entries, or empty.

@@ -67,6 +67,9 @@ _PHRASES = {
     "handles": "",
 }
 
+_MANY_IN = ("queue", "map", "stack", "list")
+"""Patterns of collections, of which one may be inside of each entry of another."""
+
 _FRAME = RootKind.JAVA_FRAME.label
 
 _COLLECTIONS = {
@@ -122,6 +125,8 @@ class Words:
         holder: What holds them.
         between: Full names of the types from what the holder refers to down to the
             objects.
+        outer: Those of these types whose objects have nearly all of what is freed, but
+            for what each object has its own of.
         is_run: Whether objects of the type retain one another.
         is_collection: Whether objects of the type are collections themselves, so that
             one that leads to them may be what they are in.
@@ -197,6 +202,7 @@ class Words:
     place: str = ""
     library: tuple[str, str] = ("", "")
     is_collection: bool = False
+    outer: Sequence[str] = ()
 
     @cached_property
     def pattern(self) -> str:
@@ -215,6 +221,8 @@ class Words:
         for pattern, matches in _patterns(self.runtime):
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
+            if pattern in _MANY_IN and self._is_in_outer:
+                asked = self.outer  # what each entry has its own of tells nothing
             if any(map(matches, asked)) or pattern == self.entries:
                 if pattern == "event handlers" and is_handle:
                     break  # native code has them
@@ -230,6 +238,14 @@ class Words:
         if self.is_run:
             return "linked list"
         return "handles" if is_handle else "object"
+
+    @property
+    def _is_in_outer(self) -> bool:
+        """Whether what has nearly all of what is freed is told as a collection."""
+        return any(
+            pattern in _MANY_IN and any(map(matches, self.outer))
+            for pattern, matches in _patterns(self.runtime)
+        )
 
     @property
     def _is_holder_over(self) -> bool:

@@ -206,8 +206,8 @@ def test_only_a_channel_of_coroutines_is_a_queue(
     shop.cls(of, "parent")
     shop.cls("app/Page", "data")
     pages = [shop.make("app/Page", data=shop.data(500)) for _ in range(300)]
-    waiting = [shop.make(of, parent=page) for page in pages]
-    items = shop.array("[Ljava/lang/Object;", waiting)
+    channel = shop.make(of, parent=shop.array("[Ljava/lang/Object;", pages))
+    items = shop.array("[Ljava/lang/Object;", [channel])
     shop.main(LISTENERS=shop.make("java/util/ArrayList", elementData=items))
     (found,) = shop.found(tmp_path).suspects
 

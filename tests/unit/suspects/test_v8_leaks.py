@@ -906,3 +906,26 @@ def test_what_handlers_have_is_no_handler(tmp_path: Path) -> None:
 
     assert suspect.sentence.startswith("400 {id} (")
     assert " are held through event handlers by " in suspect.sentence
+
+
+def test_objects_in_the_map_that_each_entry_of_a_list_has_are_in_the_list(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    plans = []
+    for order in orders(heap):
+        table = heap.node("array", "", 40, [("internal", "1", order)])
+        map_ = heap.node("object", "Map", 16, [("internal", "table", table)])
+        plans.append(heap.node("object", "Object", 16, [("property", "plans", map_)]))
+    listeners = holding(heap, "Array", plans)
+    bus = heap.node("object", "{emit, on}", 16, [("property", "_calls", listeners)])
+    shop = heap.node("object", "Shop", 40, [("property", "bus", bus)])
+    heap.edge(1, "property", "shop", shop)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert "400 Order" in found.sentence
+    assert " are held in a list by Shop.bus" in found.sentence
+    assert found.advice == (
+        "To free them, remove entries of Array ['_calls'] at Shop.bus -> {emit, on}."
+    )

@@ -330,7 +330,7 @@ def test_the_collection_below_what_is_cut_is_named(tmp_path: Path) -> None:
     (suspect,) = suspects_of(heap, tmp_path)
 
     assert suspect.advice == (
-        "To free them, remove entries of Array at Shop.hub -> PubSub."
+        "To free them, remove entries of Array PubSub.waiting at Shop.hub -> PubSub."
     )
 
 
