@@ -170,6 +170,7 @@ class Runtime:
             weakly as soon as it is freed.
         worker: Full name of the type of an executor's workers, which refer to it and to
             their threads; empty if there is none.
+        runs: The fields by which a thread has what it runs until it ends.
         waiting: How futures refer to what waits for them, until they are done: by type,
             the field (``None`` for a reference without one) and the types of what it
             leads to (one that is empty for any).
@@ -349,6 +350,7 @@ class Runtime:
     weak_references: tuple[str, ...] = ()
     weak_collections: tuple[str, ...] = ()
     worker: str = ""
+    runs: tuple[str, ...] = ()
     waiting: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     futures: str = ""
     continuations: str = ""

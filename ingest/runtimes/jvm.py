@@ -156,6 +156,7 @@ JVM = Runtime(
     weak_type="java.lang.ref.WeakReference",
     mapped_prefix="jdk.internal.jimage.",
     worker="java.util.concurrent.ThreadPoolExecutor$Worker",
+    runs=("target", "holder", "task"),
     waiting={
         "java.util.concurrent.CompletableFuture": ("stack", ""),
         "scala.concurrent.impl.Promise$DefaultPromise":

@@ -9,10 +9,10 @@ import numpy as np
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_TYPE, OF_KEY
-from ingest.runtimes import TypeClass
+from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import MOST_LEVELS
 from ingest.suspects.joints import some_of
-from ingest.suspects.own import collection_below
+from ingest.suspects.own import collection_below, family
 from ingest.suspects.words import counted_objects
 from ingest.words.text import printable
 
@@ -310,11 +310,42 @@ class Companions:
             tells = ~has_no_class & is_own[:-1]
             sizes[~tells | (2 * many < pile.object_count)] = 0
             least = _LEAST_INSIDE * freed_bytes
+        kind = self._of_others(pile, sizes, many, freed_bytes)
+        if kind is not None:
+            return kind
         kind = int(np.argmax(sizes))
         is_of_program = bool(is_own[kind]) and kind != pile.type_index
         if not is_of_program or int(sizes[kind]) < least:
             return None
         return kind
+
+    def _of_others(
+        self,
+        pile: Pile,
+        sizes: NDArray[np.int64],
+        many: NDArray[np.int64],
+        freed_bytes: int,
+    ) -> int | None:
+        """A type of others than those of the pile's, of which each of a pile has one.
+
+        As what a program gives to each worker of a library.
+
+        Args:
+            pile: The pile.
+            sizes: int64 (T,). Freed bytes that objects of each type own.
+            many: int64 (T,). How many of them are freed.
+            freed_bytes: All that is freed.
+        """
+        names, types = self._graph.type_names, named(self._graph.runtime)
+        if pile.object_count == 1 or not types.has_private_fields:
+            return None
+        is_it = (self._classes == TypeClass.PROGRAM) & (many == pile.object_count)
+        is_it &= sizes >= _BESIDE * freed_bytes
+        own = family(names[pile.type_index])
+        found = [
+            at for at in np.flatnonzero(is_it).tolist() if family(names[at]) != own
+        ]
+        return max(found, key=sizes.__getitem__, default=None)
 
     def _counted(self, kind: int, count: int) -> str:
         """How many objects are of a type, with its name."""

@@ -513,8 +513,27 @@ class Covers:
         """Name all places but the first: those that hold strongly, then weak ones."""
         _, *others = self._words_of(edges).items()
         strong = [words for words, some in others if not self.is_weak(some[0])]
-        weak = [words for words, some in others if self.is_weak(some[0])]
+        weak = [
+            self.role(some[0]) if self._is_of_threads(some[0]) else words
+            for words, some in others
+            if self.is_weak(some[0])
+        ]
         return strong, weak
+
+    def _is_of_threads(self, edge: Edge) -> bool:
+        """Whether frames of several threads, all of one name, hold objects of a type.
+
+        As each of many pools counts its threads from 1.
+        """
+        graph, kinds = self._graph, self._graph.type_index
+        if edge.source != ROOT or graph.root_owner is None:
+            return False
+        owner = graph.root_owner[edge.row]
+        is_like = graph.root_kind == graph.root_kind[edge.row]
+        is_like &= kinds[graph.root_object] == kinds[edge.below[0]]
+        found = np.unique(graph.root_owner[is_like]).tolist()
+        alike = [at for at in found if graph.owners[at] == graph.owners[owner]]
+        return owner >= 0 and len(alike) > 1
 
     def are_native(self, edges: Sequence[Edge]) -> bool:
         """Whether half of the places are of what the runtime holds, as open sockets.

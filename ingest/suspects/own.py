@@ -27,7 +27,7 @@ _TOP = ("com", "dev", "io", "net", "org")
 """First parts of names that say nothing of whose a type is."""
 
 
-def _family(type_name: str) -> str:
+def family(type_name: str) -> str:
     """The first parts of the name of a type, which those of one library share."""
     parts = type_name.split(".")[:-1]
     return ".".join(parts[: 1 + (parts[:1] != [] and parts[0] in _TOP)])
@@ -117,7 +117,7 @@ def of_library(
 
     def is_own(kind: int) -> bool:
         is_program = kind >= 0 and classes[kind] == TypeClass.PROGRAM
-        return is_program and _family(graph.type_names[kind]) == _family(own)
+        return is_program and family(graph.type_names[kind]) == family(own)
 
     kind = int(graph.type_index[at]) if at >= 0 else declaring
     if is_own(kind):

@@ -253,6 +253,14 @@ class Words:
         return bool(named(self.runtime).over(self.holder.type_name or ""))
 
     @property
+    def _runs_in_thread(self) -> bool:
+        """Whether a thread has them because it runs them, until it ends."""
+        holder, runs = self.holder, named(self.runtime).runs
+        is_of_thread = holder.root_kind == RootKind.THREAD.label
+        is_of_thread &= holder.index in holder.path[:2]
+        return is_of_thread and holder.reference in runs
+
+    @property
     def _has_others(self) -> bool:
         """Whether others hold them besides the place that is told."""
         is_of_all = self.is_group and self.cut == self.captions.of(self.type_name)
@@ -491,6 +499,12 @@ class Words:
             how = f"remove what refers to {self.cut}"
             if self.place:
                 how = f"end the threads that have {self.cut}"
+        elif self._runs_in_thread:
+            threads, these = ("the threads", "these") if self.has_many else (
+                "the thread", "this"
+            )  # fmt: skip
+            how = f"end {threads}, by shutting down what has started {these}"
+            how += f": {self.cut}"
         elif self.holder.index < 0 and self.holder.root_kind == _FRAME:
             how = f"clear the variables that have {what}, or return: {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):

@@ -324,3 +324,28 @@ def test_empty_queues_of_the_threads_of_a_pool_are_no_suspects(tmp_path: Path) -
     found = shop.found(tmp_path)
 
     assert not [one for one in found.suspects if "ForkJoin" in one.sentence]
+
+
+def test_what_threads_of_one_name_run_ends_with_these(tmp_path: Path) -> None:
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "target", above="java/lang/Thread")
+    shop.cls("io/lib/Worker", "buffer", "exporter")
+    shop.cls("app/Exporter", "data")
+    for number in range(1, 41):
+        exporter = shop.make("app/Exporter", data=shop.data(300))
+        worker = shop.make("io/lib/Worker", buffer=shop.data(900), exporter=exporter)
+        name = shop.text("Worker-1")
+        thread = shop.make("java/lang/CarrierThread", name=name, target=worker)
+        shop.dump.root(THREAD_OBJECT, thread, number, 0)
+        shop.dump.root(JAVA_FRAME, worker, number, 0)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("40 Worker (")
+    assert found.sentence.endswith(
+        "with 40 Exporter are held by CarrierThread.target, from threads Worker-#, "
+        "and meanwhile by frames of threads Worker-#."
+    )
+    assert found.advice == (
+        "To free them, end the threads, by shutting down what has started these: "
+        "CarrierThread.target -> Worker and a frame of thread Worker-1 -> Worker."
+    )
