@@ -183,6 +183,8 @@ class Runtime:
             come again, by full name.
         stack_of: Full name of threads whose size includes their stack; empty if no
             type's does.
+        listeners: Regular expression of names of listeners, and of what has these only;
+            empty for none.
         delays: Regular expression of the types of what waits for a timer that fires
             once; empty if there are none.
         ended_by: The method that ends what objects of a type do, and with it what holds
@@ -357,6 +359,7 @@ class Runtime:
     timers_by_ms: str = ""
     one_shots: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     stack_of: str = ""
+    listeners: str = ""
     delays: str = ""
     ended_by: Mapping[str, str] = field(default_factory=dict)
     wakes: Mapping[str, str] = field(default_factory=dict)
@@ -429,6 +432,11 @@ class Runtime:
         """What the name of a type says of objects that are no longer used, or empty."""
         found = (what for prefix, what in self.ended.items() if name.startswith(prefix))
         return next(found, "")
+
+    @cached_property
+    def are_listeners(self) -> Callable[[str], object]:
+        """Whether a type is one of listeners, or has nothing but these."""
+        return re.compile(self.listeners or "(?!)").search
 
     @cached_property
     def is_fixed(self) -> Callable[[str], object]:

@@ -157,6 +157,7 @@ JVM = Runtime(
     mapped_prefix="jdk.internal.jimage.",
     worker="java.util.concurrent.ThreadPoolExecutor$Worker",
     runs=("target", "holder", "task"),
+    listeners=r"(?:Listener|Observer)(?:s|List|Map|Set|\[\])?$",
     waiting={
         "java.util.concurrent.CompletableFuture": ("stack", ""),
         "scala.concurrent.impl.Promise$DefaultPromise":

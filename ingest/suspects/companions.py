@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,9 @@ _COLLECTED, _MOST_INSIDE = 5, 0.5
 _BESIDE = 0.1
 """Share of what is freed that as many objects beside the pile own, from which on they
 are told: the keys of a map."""
+
+_BOTH = 0.25
+"""Of keys and of values there is at least this share, where both are told."""
 
 _MANY_VALUES = 20
 """Of the runtime's values each object of a pile has so many, as texts in its queue."""
@@ -120,6 +124,19 @@ class Companions:
         entries = graph.ref_target[slice(*graph.ref_start[between[-1] :][:2])]
         is_entry = np.isin(pile.members, entries)
         return len(pile.members) if is_entry.all() else 0
+
+    def are_keys_too(self, pile: Pile) -> bool:
+        """Whether objects of a pile are keys of entries, and their values as well."""
+        graph, sample = self._graph, some_of(pile.members, _SAMPLE)
+        above = self._metrics.path_parent[sample]
+        found: dict[int, list[bool]] = defaultdict(list)
+        for row, entry in zip(sample.tolist(), above.tolist(), strict=True):
+            at = graph.between(entry, row).tolist() if entry >= 0 else ()
+            are_key = not KEY_FIELDS.isdisjoint(map(graph.field_name, at))
+            found[int(graph.type_index[entry])].append(are_key)
+        many = max(found.values(), key=len, default=[])
+        share = sum(many) / len(sample)
+        return _BOTH <= share <= 1 - _BOTH and len(many) >= (1 - _BOTH) * len(sample)
 
     def told(self, held: Held) -> tuple[str, str]:
         """The objects that are freed with a pile, if they are more than the pile.

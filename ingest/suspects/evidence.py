@@ -71,6 +71,7 @@ _FEW_DELAYS = 100
 
 _PATTERNS = {
     "event handlers": "Event handlers are held until they are removed.",
+    "listeners": "Listeners are held until they are unregistered.",
     "registrations": "A registration, or a linked source, is held by its token until "
     "it is disposed.",
     "lazy list": "A lazy list keeps what was read of it while something has its head.",

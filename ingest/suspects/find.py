@@ -577,6 +577,7 @@ class _Search:
             is_mostly=is_mostly,
             companions=companions,
             direct_count=self._companions.direct_count(held),
+            are_keys_too=self._companions.are_keys_too(pile),
             inside_cut=inside_cut,
             waits_for=finalizer(graph) if waits else None,
             has_many=has_many,

@@ -18,11 +18,28 @@ if TYPE_CHECKING:
     from ingest.suspects.holders import Holder
     from ingest.words.text import Captions
 
-_NO_COLLECTIONS = ("timer", "registrations", "event handlers", "handles")
+_NO_COLLECTIONS = ("timer", "registrations", "event handlers", "listeners", "handles")
 _ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
 """The type arguments in the name of a type."""
 _COROUTINE = re.compile(r"(?:^| and )coroutine ")
 _TASK = re.compile(r"\.Tasks\.")
+
+_SET = re.compile(
+    r"(?:^|[.$_/:]|Hash|Tree|Sorted|Linked|Array|List|Enum|Frozen|Identity|Key|Ordered"
+    r"|Weak|Singleton|(?:Checked|Compact|Concurrent|Immutable|Open|Persistent"
+    r"|Synchronized|Unmodifiable)\w*)Set(?![a-z])|^(?:frozen)?set$"
+)
+"""A type of sets, which may have a map inside."""
+
+_ALONE = ("Listener", "Observer")
+"""How names of single listeners end."""
+
+_ENDED = re.compile(
+    r"(?:Adapter|Callback|Channel|Client|Connection|Consumer|Handler|Listener|Observer"
+    r"|Producer|Registration|Session|Socket|Stream|Subscri(?:ber|ption)|Watch(?:er)?)"
+    r"(?:Impl)?(?:\$.*)?$"
+)
+"""A type of what can be closed or unregistered, by its name."""
 
 _UNITS = ("bytes",)
 """Types that are called as a unit, of which a number would read as a size."""
@@ -36,6 +53,7 @@ _PATTERNS = {
     "timer": r"(?<!WaitOr)Timer",
     "event handlers": r"EventHandler|Delegate(?!d)|Handler(`|$)|Callback(`|$)"
         r"|StreamSubscription",
+    "listeners": "",
     "lock": "",
     "lazy list": "",
     "cache": r"Cach|Memo(?!r)",
@@ -53,6 +71,7 @@ _PHRASES = {
     "timer": "through timers",
     "registrations": "as cancellation registrations",
     "event handlers": "as event handlers",
+    "listeners": "as listeners",
     "lock": "as waiters of a lock",
     "waiters": "as waiters",
     "lazy list": "in a lazy list",
@@ -60,6 +79,7 @@ _PHRASES = {
     "queue": "in a queue",
     "linked list": "in a linked list",
     "map": "in a map",
+    "set": "in a set",
     "stack": "in a stack",
     "list": "in a list",
     "closure": "through a closure",
@@ -76,10 +96,12 @@ _COLLECTIONS = {
     "timer": "cancel the timers",
     "registrations": "dispose the registrations and linked sources",
     "event handlers": "remove the handlers",
+    "listeners": "unregister the listeners",
     "cache": "remove entries",
     "queue": "remove entries",
     "linked list": "remove entries",
     "map": "remove entries",
+    "set": "remove entries",
     "stack": "remove entries",
     "list": "remove entries",
     "handles": "free the handles",
@@ -127,6 +149,7 @@ class Words:
             objects.
         outer: Those of these types whose objects have nearly all of what is freed, but
             for what each object has its own of.
+        are_keys_too: Whether they are keys of entries, and the values of these as well.
         is_run: Whether objects of the type retain one another.
         is_collection: Whether objects of the type are collections themselves, so that
             one that leads to them may be what they are in.
@@ -203,6 +226,7 @@ class Words:
     library: tuple[str, str] = ("", "")
     is_collection: bool = False
     outer: Sequence[str] = ()
+    are_keys_too: bool = False
 
     @cached_property
     def pattern(self) -> str:
@@ -223,7 +247,8 @@ class Words:
             asked = between if pattern == "event handlers" and names else names
             if pattern in _MANY_IN and self._is_in_outer:
                 asked = self.outer  # what each entry has its own of tells nothing
-            if any(map(matches, asked)) or pattern == self.entries:
+            are_listeners = pattern == "listeners" and self._are_listeners(names)
+            if any(map(matches, asked)) or pattern == self.entries or are_listeners:
                 if pattern == "event handlers" and is_handle:
                     break  # native code has them
                 if pattern == "event handlers" and names:
@@ -238,6 +263,27 @@ class Words:
         if self.is_run:
             return "linked list"
         return "handles" if is_handle else "object"
+
+    def _are_listeners(self, names: Sequence[str]) -> bool:
+        """Whether a collection of listeners leads to them, or has them.
+
+        Args:
+            names: Full names of the types on the way.
+        """
+        is_listener = named(self.runtime).are_listeners
+        known, every, is_in = (
+            dict(_patterns(self.runtime)),
+            (*names, self.type_name),
+            False,
+        )
+        for at, name in enumerate(every):
+            if is_listener(name) and (is_in or not name.endswith(_ALONE)):
+                # What each of them has collected are no listeners.
+                below = sum(one.endswith("[]") for one in every[at + 1 :])
+                if below <= (not name.endswith(("[]", *_ALONE))):
+                    return True
+            is_in = any(known[pattern](name) for pattern in _MANY_IN)
+        return False
 
     @property
     def _is_in_outer(self) -> bool:
@@ -296,9 +342,11 @@ class Words:
         return None
 
     def _or_cache(self, pattern: str) -> str:
-        """The pattern, or ``cache`` where what has a map or list is called one."""
+        """The pattern; ``set`` or ``cache`` where what has a map or list is one."""
         if pattern not in ("map", "list"):
             return pattern
+        if self._is_in_set:
+            pattern = "set"
         owner, runtime = self.holder.type_name or "", named(self.runtime)
         # The name of a script or its path tells nothing of its variables.
         prefixes = filter(None, (runtime.module_prefix, runtime.scope_prefix))
@@ -308,6 +356,18 @@ class Words:
             re.search("cache|memo(?!r)", name, re.IGNORECASE) for name in names
         )
         return "cache" if is_cache else pattern
+
+    @property
+    def _is_in_set(self) -> bool:
+        """Whether the first collection that leads to them is a set."""
+        known = dict(_patterns(self.runtime))
+        for name in self.outer if self._is_in_outer else self.between:
+            bare = re.sub("<.*>", "", _ARGUMENTS.sub("", name))
+            if _SET.search(bare):
+                return True
+            if any(known[pattern](name) for pattern in _MANY_IN):
+                break
+        return False
 
     @property
     def _is_unrecorded(self) -> bool:
@@ -359,6 +419,8 @@ class Words:
             return _shortened(f"{what} {verb} for {self.waits_for}.")
         what += " is held" if is_one else " are held"
         what += ", mostly" if self.is_mostly else ""
+        are_in_map = self.are_keys_too and self.pattern in ("map", "cache")
+        what += " as keys and values" if are_in_map else ""
         if (collection := self._collection) is not None:
             text = f"{what} in {collection}"
         else:
@@ -476,6 +538,8 @@ class Words:
             of = f" of {self.inner}" if self.inner else ""
             if self.pattern == "event handlers":
                 of = of.replace(" of Array [", " of [")
+            elif self.pattern == "listeners":
+                of = ""  # these are in it
             at = "at" if " -> " in self.cut else "that have"
             if self.cut in map(self.captions.of, self.between):
                 at = "of"
@@ -485,8 +549,10 @@ class Words:
             if self.pattern == "timer" and " -> " in self.cut:
                 how = f"cancel the timers: {self.cut}"  # in lists of the runtime
             if self.library[0] and how.startswith("remove entries"):
-                if self.pattern != "cache":
-                    is_timer = dict(_patterns(self.runtime))["timer"](self.type_name)
+                is_timer = dict(_patterns(self.runtime))["timer"](self.type_name)
+                if self.pattern != "cache" and (
+                    is_timer or _ENDED.search(self.type_name)
+                ):
                     by = "cancelling" if is_timer else "closing or unregistering"
                     how += f", for example by {by} {what}"
                 how = f"have {self.library[0]} {how}"

@@ -349,3 +349,74 @@ def test_what_threads_of_one_name_run_ends_with_these(tmp_path: Path) -> None:
         "To free them, end the threads, by shutting down what has started these: "
         "CarrierThread.target -> Worker and a frame of thread Worker-1 -> Worker."
     )
+
+
+@pytest.mark.parametrize("way", ["array", "list", "beans", "inside"])
+def test_what_listeners_refer_to_is_held_as_listeners(way: str, tmp_path: Path) -> None:
+    shop = Program()
+    # A lambda of the class, as JavaFX keeps them in arrays of the interface.
+    entry = "app/OnChangeListener" if way == "list" else "app/Check$$Lambda$2"
+    shop.cls("app/Check", "data")
+    shop.cls(entry, "arg$1")
+    shop.cls("app/Model", "helper")
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("javax/swing/event/EventListenerList", "listenerList")
+    shop.cls("lib/Helper", "changeListeners")
+    shop.cls("[Llib/ChangeListener;")
+    checks = [shop.make("app/Check", data=shop.data(300)) for _ in range(200)]
+    if way == "inside":  # of one listener: what it has collected
+        checks = [shop.array("[Ljava/lang/Object;", checks)]
+    entries = [shop.make(entry, **{"arg$1": check}) for check in checks]
+    several = shop.array("[Ljava/lang/Object;", entries)
+    if way == "list":
+        helper = shop.make("java/util/ArrayList", elementData=several)
+    elif way == "beans":
+        helper = shop.make("javax/swing/event/EventListenerList", listenerList=several)
+    else:
+        several = shop.array("[Llib/ChangeListener;", entries)
+        helper = shop.make("lib/Helper", changeListeners=several)
+    shop.main(MODEL=shop.make("app/Model", helper=helper))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("200 ")
+    assert ("held as listeners by" in found.sentence) is (way != "inside")
+    if way != "inside":
+        assert found.signs == ("Listeners are held until they are unregistered.",)
+        assert found.advice.startswith("To free them, unregister the listeners at ")
+
+
+@pytest.mark.parametrize("name", ["app/Callback", "app/Order"])
+def test_a_set_is_told_as_one_and_values_cannot_be_closed(
+    name: str, tmp_path: Path
+) -> None:
+    shop = Program()
+    shop.cls("java/util/HashSet", "map")
+    shop.cls("org/metrics/Meter", "seen")
+    shop.cls(f"{name}", "data")
+    shop.cls("app/Bot", "meter")
+    entries = [shop.make(name, data=shop.data(500)) for _ in range(300)]
+    found_in = shop.make("java/util/HashSet", map=shop.map_of(entries))
+    meter = shop.make("org/metrics/Meter", seen=found_in)
+    shop.main(BOT=shop.make("app/Bot", meter=meter))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " are held in a set by Meter.seen in Bot.meter, " in found.sentence
+    how = "To free them, have Meter remove entries at Meter.seen -> HashSet"
+    can_be = ", for example by closing or unregistering them"
+    assert found.advice == f"{how}{can_be if name == 'app/Callback' else ''}."
+
+
+def test_keys_and_values_of_one_type_are_told_as_both(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("java/lang/Long", above="java/lang/Number")
+    shop.cls("java/util/TreeMap", "root")
+    shop.cls("java/util/TreeMap$Entry", "key", "value", "left")
+    at = 0
+    for _ in range(900):
+        key, value = shop.make("java/lang/Long"), shop.make("java/lang/Long")
+        at = shop.make("java/util/TreeMap$Entry", key=key, value=value, left=at)
+    shop.main(SEEN=shop.make("java/util/TreeMap", root=at))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("1,800 Long (")
+    assert " are held as keys and values in a map by static field " in found.sentence
