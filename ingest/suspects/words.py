@@ -454,7 +454,7 @@ class Words:
             text += f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
         if self.link and self.pattern == "linked list":
             text += f", each by the {_end_of(self.link)} of another"
-        part = "only a part" if self.frees_a_part else "nothing"
+        part = "nothing but what it alone holds" if self.frees_a_part else "nothing"
         more = f"; clearing only one of them frees {part}" if self.also else ""
         more = more if len(text + more) < MAX_SENTENCE else ""
         return _shortened(f"{text}{more}.")

@@ -524,7 +524,9 @@ def test_maps_that_share_their_keys_are_both_told(tmp_path: Path) -> None:
 
     (words,) = (one for one in found if "400 Order" in one.sentence)
     assert words.cut == "Storage.entries -> Map and Isolation.entries -> Map"
-    assert words.sentence.endswith("clearing only one of them frees only a part.")
+    assert words.sentence.endswith(
+        "clearing only one of them frees nothing but what it alone holds."
+    )
 
 
 def test_an_entry_of_a_weak_map_is_told_as_one(tmp_path: Path) -> None:
