@@ -60,7 +60,7 @@ WIDE = 64
 MOST_LEVELS = 32
 _NEAR, _FEW = 4, 20
 _OUTER_SCOPE = "previous"
-_LONGEST_CHAIN = 8
+_LONGEST_CHAIN, _MOST_BETWEEN = 8, 500
 MAX_STEPS = 20_000
 
 
@@ -329,7 +329,15 @@ class Covers:
             return False
         # Scopes also refer to their hidden class.
         is_hidden = self._class_of(edge.below[0]) == TypeClass.METADATA
-        return not is_hidden and self.field(edge) not in (None, _OUTER_SCOPE)
+        has_name = self.field(edge) is not None and not self._is_outer_scope(edge)
+        return not is_hidden and has_name
+
+    def _is_outer_scope(self, edge: Edge) -> bool:
+        """Whether it leads from the scope of a function to the one around it."""
+        prefix = self._runtime.scope_prefix
+        if not prefix or edge.source == ROOT or self.field(edge) != _OUTER_SCOPE:
+            return False
+        return self._graph.type_name(edge.source).startswith(prefix)
 
     def _is_collection(self, edge: Edge) -> bool:
         """Whether a reference is one inside a collection, and to its entries."""
@@ -445,6 +453,45 @@ class Covers:
                 found = None
         if inside is None:
             self._covers[key] = found
+        return found
+
+    def _entries_below(self, target: int, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """What a target dominates immediately, with each of some objects below it."""
+        dominator, at = self._metrics.dominator, rows.copy()
+        for _ in range(MOST_LEVELS):
+            up = dominator[at]
+            is_below_it = (up != target) & (up >= 0)
+            if not is_below_it.any():
+                break
+            at[is_below_it] = up[is_below_it]
+        return at
+
+    def _is_global(self, target: int) -> bool:
+        """Whether only a root without a name has an object, as the global object."""
+        if self._metrics.dominator[target] != ROOT:
+            return False
+        edges = self._edges(target, target) or []
+        return self.are_unnamed(edges)
+
+    def _fields_to(self, target: int, member: int) -> list[Edge]:
+        """The fields of an object which lead to one that it dominates, nearest first.
+
+        Empty if there is too much in between.
+        """
+        below: dict[int, tuple[int, ...]] = {member: (member,)}
+        todo, found = [member], list[Edge]()
+        for at in todo:
+            rows, sources, roots = self.referrers.of(at)
+            if len(rows) > MANY or roots:
+                return []
+            for row, source in zip(rows.tolist(), sources.tolist(), strict=True):
+                if source == target:
+                    found.append(Edge(target, row, below[at]))
+                elif source not in below:
+                    below[source] = (source, *below[at])
+                    todo.append(source)
+            if len(todo) > _MOST_BETWEEN:
+                return []
         return found
 
     def _container_of(self, entry: int) -> tuple[int, ...]:

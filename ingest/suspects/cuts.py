@@ -37,7 +37,7 @@ from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -168,7 +168,7 @@ class Cuts(Covers):
         unnamed: list[Verified] = []
 
         def of_one(
-            candidates: Callable[[int], Iterator[Verified | None]],
+            candidates: Callable[[int], Iterable[Verified | None]],
         ) -> Iterator[Verified]:
             for one in above:
                 most = TOO_MUCH * int(self._metrics.retained_bytes[one])
@@ -185,6 +185,9 @@ class Cuts(Covers):
         shared = next(of_cover, None)
         ways = [
             filter(None, [shared]),
+            of_one(
+                lambda one: self._of_fields(one, kind, members) if one == target else ()
+            ),
             of_one(lambda one: self._candidates(one, kind, members)),
             of_one(lambda one: self._of_entries(one, kind, members)),
         ]
@@ -192,7 +195,7 @@ class Cuts(Covers):
         if is_one or len(self._words_of(cover)) > _FEW_PLACES:
             # What has many places that hold them, as a session, is named first; so is
             # a nearer place, if one of several is enough that is above it.
-            ways[:2] = ways[1::-1]
+            ways[:3] = [*ways[1:3], ways[0]]
         best = next(chain.from_iterable(ways), None)
         if best is not None:
             return self._of_sharers(best, own, member) or best
@@ -321,17 +324,6 @@ class Cuts(Covers):
             return []
         return cover
 
-    def _entries_below(self, target: int, rows: NDArray[np.int32]) -> NDArray[np.int32]:
-        """What a target dominates immediately, with each of some objects below it."""
-        dominator, at = self._metrics.dominator, rows.copy()
-        for _ in range(MOST_LEVELS):
-            up = dominator[at]
-            is_below_it = (up != target) & (up >= 0)
-            if not is_below_it.any():
-                break
-            at[is_below_it] = up[is_below_it]
-        return at
-
     def _of_cover(
         self, cover: list[Edge] | None, members: NDArray[np.int32]
     ) -> Iterator[Verified | None]:
@@ -373,6 +365,19 @@ class Cuts(Covers):
             shown = self._shown(target, kind, edges)
             yield self._tried(self._text(edges), shown, members)
 
+    def _of_fields(
+        self, target: int, kind: int, members: NDArray[np.int32]
+    ) -> Iterator[Verified | None]:
+        """The cut of fields of an object which together lead to all of some objects.
+
+        Where too many places hold that object, as the scope of a script.
+        """
+        if self._best_cover(target, kind) is None:
+            edges = self._fields_to(target, int(members[0]))
+            is_named = all(self._names(edge, kind, 0) for edge in edges)
+            if edges and is_named and len(self._words_of(edges)) <= MAX_PLACES:
+                yield self._tried(self._text(edges), edges, members)
+
     def _of_entries(
         self, target: int, kind: int, members: NDArray[np.int32]
     ) -> Iterator[Verified | None]:
@@ -386,6 +391,8 @@ class Cuts(Covers):
     def _few_edges(self, target: int) -> list[Edge]:
         """What refers to an object, unless it is too much to name."""
         edges = self._edges(target, target) or []
+        if any(self._is_outer_scope(edge) for edge in edges):
+            return []  # by which functions only find the variables around them
         return edges if 0 < len(self._words_of(edges)) <= MAX_PLACES else []
 
     def _shown(self, target: int, kind: int, edges: list[Edge]) -> list[Edge]:
@@ -467,13 +474,6 @@ class Cuts(Covers):
         above = islice(self._upwards(target, 0), 1, MOST_LEVELS)
         has_all = (at for at in above if self._below(members, at).all())
         return next(has_all, target)
-
-    def _is_global(self, target: int) -> bool:
-        """Whether only a root without a name has an object, as the global object."""
-        if self._metrics.dominator[target] != ROOT:
-            return False
-        edges = self._edges(target, target) or []
-        return self.are_unnamed(edges)
 
     def _first_of_chain(self, target: int) -> int:
         """Of links of several objects of the runtime, as of futures, the first one."""

@@ -713,6 +713,42 @@ def test_a_collection_in_a_scope_that_several_functions_share_is_named(
     assert " entries of Array recent at Shop.store -> Object;" in suspect.advice
 
 
+def test_variables_that_together_hold_what_refers_to_one_another_are_named(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    native = heap.node("object", "system / NativeContext", 40)
+    start = closure(heap, "start", "/srv/bootstrap.js")
+    heap.edge(1, "property", "start", start)
+    module = scope_of(heap, start, native)
+    for number in range(80):  # too many places to name hold the scope of the script
+        function = closure(heap, f"f{number}", "/srv/bootstrap.js")
+        heap.edge(function, "internal", "context", module)
+        heap.edge(1, "property", f"f{number}", function)
+    entries, handlers = [], []
+    for order in orders(heap):
+        tip = heap.node("object", "Tip", 40, [("property", "_element", order)])
+        entries += [order, tip]
+        handler = closure(heap, "handler", "/srv/bootstrap.js")
+        heap.edge(scope_of(heap, handler, module), "context", "element", order)
+        heap.edge(handler, "property", "delegate", tip)
+        handlers.append(handler)
+    table = heap.node(
+        "array", "", 40, [("internal", str(at), one) for at, one in enumerate(entries)]
+    )
+    by_element = heap.node("object", "Map", 16, [("internal", "table", table)])
+    heap.edge(module, "context", "byElement", by_element)
+    heap.edge(module, "context", "registry", holding(heap, "Object", handlers))
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert set(suspect.cut.split(" and ")) == {
+        "module-level byElement of srv/bootstrap.js -> Map",
+        "module-level registry of srv/bootstrap.js -> Object",
+    }
+    assert suspect.object_count == _MANY
+
+
 def test_the_hidden_class_of_a_scope_is_no_variable(tmp_path: Path) -> None:
     heap = program()
     native = heap.node("object", "system / NativeContext", 40)
