@@ -25,6 +25,8 @@ _CONTAINERS = (
     "concurrent.futures.*", "asyncio.*", "_asyncio.*", "TaskStepMethWrapper",
     "TaskWakeupMethWrapper", "heapq.*", "enum.*",
     "multidict.*", "_multidict.*", "frozenlist.*", "cachetools.*", "dataclasses.*",
+    "sortedcontainers.*", "sortedcollections.*", "bidict.*", "blist.*", "frozendict.*",
+    "expiringdict.*", "immutabledict.*", "ordered_set.*", "pyrsistent.*",
 )  # fmt: skip
 
 _METADATA = (
@@ -156,7 +158,7 @@ CPYTHON = Runtime(
             "cell_contents",
         ),
     },
-    bounded=("cachetools.*Cache",),
+    bounded=("cachetools.*Cache", "expiringdict.ExpiringDict"),
     limited_keys=("type", "abc.ABCMeta", "module", "function"),
     numbers=((r" at 0x[0-9a-f]+", ""),),
     inside=(r"functools\._lru_list_elem",),

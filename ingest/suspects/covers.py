@@ -589,9 +589,15 @@ class Covers:
         the runtime, too, but have names.
         """
         sources = [some[0].source for some in self._words_of(edges).values()]
-        native = [at for at in sources if at in self.native]
-        unnamed = [at for at in native if self._places.part(at) is None]
-        return len(sources) > 1 and 2 * len(unnamed) >= len(sources)
+        native = [at for at in sources if at in self.native and self._is_native(at)]
+        return len(sources) > 1 and 2 * len(native) >= len(sources)
+
+    def _is_native(self, index: int) -> bool:
+        """Whether only the runtime's roots refer to an object, which has no name."""
+        if self._places.part(index) is not None:
+            return False
+        kinds = self._graph.root_kind[self.referrers.roots_of(index)]
+        return bool(np.isin(kinds, _TABLES).all())
 
     def are_unnamed(self, edges: Sequence[Edge]) -> bool:
         """Whether roots without a name are the only places, as of a global object."""

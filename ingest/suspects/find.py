@@ -41,7 +41,7 @@ from ingest.suspects.evidence import (
     wait_of,
 )
 from ingest.suspects.outside import outside_of, with_outside
-from ingest.suspects.own import is_collection, of_library
+from ingest.suspects.own import are_scopes_of_libraries, is_collection, of_library
 from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import FEW_WITHOUT_CONTAINER, SAMPLE, Held, Pile, PileSearch
 from ingest.suspects.words import Words, counted_objects
@@ -433,7 +433,9 @@ class _Search:
         """
         graph, metrics, classes = self._graph, self._metrics, self._search.classes
         wanted = classes == TypeClass.PROGRAM
-        if not only_own:
+        if only_own:
+            wanted &= ~are_scopes_of_libraries(graph)
+        else:
             wanted |= classes == TypeClass.LIBRARY
         sizes = np.where(wanted, metrics.type_retained_bytes, 0)
         fewest = _LEAST_OF_SMALLER if only_own else _FEW

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
@@ -11,7 +14,6 @@ from ingest.suspects.holders import COLLECTION, OF_BROWSER
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ingest.heap.graph import HeapGraph
@@ -61,6 +63,18 @@ def is_collection(graph: HeapGraph, classes: NDArray[np.uint8], kind: int) -> bo
     if kind < 0 or classes[kind] != TypeClass.CONTAINER:
         return False
     return COLLECTION.search(graph.type_names[kind]) is not None
+
+
+def are_scopes_of_libraries(graph: HeapGraph) -> NDArray[np.bool_]:
+    """Bool (T,): types of the variables of scripts and functions of libraries."""
+    runtime = named(graph.runtime)
+    prefixes = tuple(filter(None, (runtime.module_prefix, runtime.scope_prefix)))
+    of_library = re.compile(runtime.library_scripts).search
+    found = [
+        name.startswith(prefixes) and of_library(name) is not None
+        for name in graph.type_names
+    ]
+    return np.array(found, np.bool_)
 
 
 def collection_below(

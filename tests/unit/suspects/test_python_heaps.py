@@ -463,3 +463,30 @@ def test_the_bound_of_a_cache_is_compared_with_its_entries_not_with_their_parts(
     found = suspect_of(heap, tmp_path)
 
     assert (*found.signs, *found.doubts) == (told,)
+
+
+def test_both_fields_of_what_something_in_c_has_too_are_named(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("INDEX", _OWNER)
+    ids = [_PAGES + 64 * number for number in range(_MANY)]
+    heap.chunk("shop.Page", ids, size=600, counts=[4] * _MANY)
+    heap.chunk("list", [0x3000], rest=[ids], lengths=[_MANY], flags=Flag.ELEMENTS)
+    lists = [0x200000 + 64 * at for at in range(20)]
+    heap.chunk(
+        "list", lists, rest=[ids[at::20] for at in range(20)],
+        lengths=[_MANY // 20] * 20, flags=Flag.ELEMENTS,
+    )  # fmt: skip
+    heap.chunk(
+        "sortedcontainers.sorteddict.SortedDict", [0x3100], rest=[lists], lengths=[20],
+        flags=Flag.OWNER | Flag.ELEMENTS,
+    )  # fmt: skip
+    heap.chunk(
+        "shop.Index", [_OWNER], counts=[4],
+        named={"pages": [0x3000], "by_price": [0x3100]},
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    assert set(found.cut.split(" and ")) == {
+        "Index.pages -> list", "Index.by_price -> SortedDict",
+    }  # fmt: skip
+    assert "by others" not in found.sentence

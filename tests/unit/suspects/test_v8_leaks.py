@@ -967,3 +967,32 @@ def test_objects_in_the_map_that_each_entry_of_a_list_has_are_in_the_list(
     assert found.advice == (
         "To free them, remove entries of Array ['_calls'] at Shop.bus -> {emit, on}."
     )
+
+
+@pytest.mark.parametrize(
+    ("folder", "count"), [("/srv/node_modules/yjs", 0), ("/srv/lib", 1)]
+)
+def test_variables_of_scripts_of_libraries_are_no_small_group(
+    folder: str, count: int, tmp_path: Path
+) -> None:
+    heap = program()
+    native = heap.node("object", "system / NativeContext", 40)
+    functions = [closure(heap, f"f{at}", f"{folder}/y.js") for at in range(120)]
+    for function in functions:
+        text = heap.node("string", "x", 60)
+        heap.edge(scope_of(heap, function, native), "context", "text", text)
+    methods = holding(heap, "Array", functions)
+    library = heap.node("object", "Doc", 40, [("property", "methods", methods)])
+    heap.edge(1, "property", "doc", library)
+    shop = heap.node("object", "Shop", 40)
+    held = [heap.node("object", "Order", 2000) for _ in range(_MANY)]
+    heap.edge(shop, "property", "orders", holding(heap, "Array", held))
+    heap.edge(1, "property", "shop", shop)
+    path = tmp_path / "x.heapsnapshot"
+    path.write_bytes(heap.bytes())
+    with open_source(str(path)) as source:
+        graph = read(source, ReadOptions(), silent)
+
+    smaller = find_suspects(graph, analyse(graph)).smaller
+
+    assert [one.object_count for one in smaller] == [120] * count
