@@ -524,13 +524,10 @@ class PileSearch:
         A large structure of many types, such as that of a user interface, also has
         objects that retain others of their type.
         """
-        if count - len(members) < SHORT_RUN:
-            return False
-        kind = self.graph.type_index[members[0]]
-        own = self.classes[kind]
-        if self._is_text(int(kind)):
-            return False  # of which each is made of others
-        mark = marked(self.metrics.dominator, [members])
+        kind = int(self.graph.type_index[members[0]])
+        if count - len(members) < SHORT_RUN or self._is_text(kind):
+            return False  # of texts each is made of others
+        own, mark = self.classes[kind], marked(self.metrics.dominator, [members])
         kinds = self.graph.type_index[mark == 1]
         others = np.count_nonzero(self.classes[kinds[kinds >= 0]] <= own)
         return bool(count >= RUN_SHARE * others)
@@ -674,7 +671,10 @@ class PileSearch:
                 break
             if self.graph.type_names[kind] not in known:
                 continue
-            pile = self._pile_of(found[kinds == kind], size_bytes, container, owners[0])
+            rows, place = found[kinds == kind], (size_bytes, container, owners[0])
+            pile = self._pile_of(rows, *place)
+            if len(pile.members) == 1 < len(rows):  # the table itself
+                pile = self._pile_of(rows[rows != pile.members[0]], *place)
             # A row may have a few of its own, as parsed JSON does; a tree has one top.
             is_flat = _MAX_PARTS * len(pile.members) >= many[kind]
             if is_flat and pile.retained_bytes >= MOST * size_bytes:

@@ -205,3 +205,22 @@ def test_rows_that_have_a_row_each_are_told_not_their_texts(tmp_path: Path) -> N
 
     assert found.sentence.startswith("400 Hash (")
     assert " are held in a list by " in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "words"), [("HASH", HASH, "map"), ("ARRAY", ARRAY, "list")]
+)
+def test_collections_in_one_of_their_own_type_are_no_linked_list(
+    kind: str, of: int, words: str, tmp_path: Path
+) -> None:
+    heap = RubyHeap().root("vm", OBJECT, 0x2000).core()
+    heap.module(0x2000, "Shop", 0x3000, of=MODULE, kind="MODULE")
+    rows = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.obj(0x3000, kind, of, *rows, memsize=4000)
+    for one in rows:
+        heap.obj(one, kind, of, memsize=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} {kind.capitalize()} (")
+    assert f" are held in a {words} by a class-level variable of " in found.sentence
