@@ -535,32 +535,7 @@ class Words:
         elif self.pattern in _COLLECTIONS and self.cut.startswith("0x"):
             how = f"{_COLLECTIONS[self.pattern]} at {self._holder}: {self.cut}"
         elif self.pattern in _COLLECTIONS:
-            of = f" of {self.inner}" if self.inner else ""
-            if self.pattern == "event handlers":
-                of = of.replace(" of Array [", " of [")
-            elif self.pattern == "listeners":
-                of = ""  # these are in it
-            at = "at" if " -> " in self.cut else "that have"
-            if self.cut in map(self.captions.of, self.between):
-                at = "of"
-            elif self._has_others:
-                at = f"at {self._holder}, and clear whatever else refers to"
-            how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
-            if self.pattern == "timer" and " -> " in self.cut:
-                how = f"cancel the timers: {self.cut}"  # in lists of the runtime
-            if self.library[0] and how.startswith("remove entries"):
-                is_timer = dict(_patterns(self.runtime))["timer"](self.type_name)
-                if self.pattern != "cache" and (
-                    is_timer or _ENDED.search(self.type_name)
-                ):
-                    by = "cancelling" if is_timer else "closing or unregistering"
-                    how += f", for example by {by} {what}"
-                how = f"have {self.library[0]} {how}"
-            if self.shared:
-                how = (
-                    f"{_COLLECTIONS[self.pattern]} of the {self.shared} that these "
-                    f"places share, or remove the {references} {self.cut}"
-                )
+            how = self._of_collection(what, references)
         elif " -> " not in self.cut:
             how = f"remove what refers to {self.cut}"
             if self.place:
@@ -587,6 +562,39 @@ class Words:
                 how = f"{words}{of}: {self.cut}"
             elif any(re.search(pattern, name) for name in self.between):
                 how = f"{words}, or {how}"
+        return how
+
+    def _of_collection(self, what: str, references: str) -> str:
+        """What is to be done about the entries of a collection.
+
+        Args:
+            what: The word for the objects.
+            references: The word for the references of the cut.
+        """
+        of = f" of {self.inner}" if self.inner else ""
+        if self.pattern == "event handlers":
+            of = of.replace(" of Array [", " of [")
+        elif self.pattern == "listeners":
+            of = ""  # these are in it
+        at = "at" if " -> " in self.cut else "that have"
+        if self.cut in map(self.captions.of, self.between):
+            at = "of"
+        elif self._has_others:
+            at = f"at {self._holder}, and clear whatever else refers to"
+        how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
+        if self.pattern == "timer" and " -> " in self.cut:
+            how = f"cancel the timers: {self.cut}"  # in lists of the runtime
+        if self.library[0] and how.startswith("remove entries"):
+            is_timer = dict(_patterns(self.runtime))["timer"](self.type_name)
+            if self.pattern != "cache" and (is_timer or _ENDED.search(self.type_name)):
+                by = "cancelling" if is_timer else "closing or unregistering"
+                how += f", for example by {by} {what}"
+            how = f"have {self.library[0]} {how}"
+        if self.shared:
+            how = (
+                f"{_COLLECTIONS[self.pattern]} of the {self.shared} that these "
+                f"places share, or remove the {references} {self.cut}"
+            )
         return how
 
     def _spoken(self, name: str) -> str:
