@@ -163,13 +163,16 @@ class Covers:
         return self._roots[index]
 
     def _reference(self, source: int, target: int) -> int:
-        """The row of a reference that holds, one of a named field if there is one."""
+        """A row of what one object refers to another by, of a named field if it can be.
+
+        In a heap without fields, the first of the object's references.
+        """
         graph = self._graph
+        if graph.ref_field is None:
+            return int(graph.ref_start[source])
         rows = self.referrers.between(source, target)
         if not len(rows):  # of a dominator, which may lead to it by way of others
             return int(graph.ref_start[source])
-        if graph.ref_field is None:
-            return int(rows[0])
         named_rows = [
             (name, row)
             for row in rows.tolist()
