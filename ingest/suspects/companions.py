@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_TYPE, OF_KEY
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import MOST_LEVELS
+from ingest.suspects.holders import COLLECTION
 from ingest.suspects.joints import some_of
 from ingest.suspects.own import collection_below, family
-from ingest.suspects.words import counted_objects
+from ingest.suspects.words import collections_word, counted_objects
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
@@ -92,11 +95,58 @@ class Companions:
         self._graph, self._metrics = graph, metrics
         self._classes, self._paths = classes, paths
 
-    def inner(self, held: Held) -> str:
-        """The collection or fields below what the cut refers to that have a pile."""
-        found = self._paths.inner(held.holder, held.cut.freed_bytes)
-        below = collection_below(self._graph, self._classes, held.holder, held.cut.text)
-        return found or self._fields(held) or below
+    def inner(self, held: Held) -> tuple[str, str]:
+        """What has a pile below what the cut refers to: a collection, or fields.
+
+        Returns:
+            Words for it, empty if there is none; and where they are held, with ``{}``
+            for how the cut holds it, empty if that tells all.
+        """
+        if found := self._paths.inner(held.holder, held.cut.freed_bytes):
+            return found, ""
+        if several := self._several(held):
+            return f"the {several}", f"in {several} {{}}"
+        if fields := self._fields(held):
+            return fields, f"in the fields {fields}"
+        graph, classes = self._graph, self._classes
+        return collection_below(graph, classes, held.holder, held.cut.text), ""
+
+    @cached_property
+    def _are_collections(self) -> Bools:
+        """Bool (T + 1,): the types of collections, without their parts."""
+        names, classes = self._graph.type_names, self._classes.tolist()
+        found = [
+            kind == TypeClass.CONTAINER
+            and COLLECTION.search(name) is not None
+            and not is_inside_collection(normalised_type(name))
+            for name, kind in zip(names, classes, strict=True)
+        ]
+        return np.array([*found, False], np.bool_)
+
+    def _several(self, held: Held) -> str:
+        """The collections inside of one that together have a pile, as ``30 lists``.
+
+        Empty if they have few objects each: then their number may be what grows.
+        """
+        graph, members, is_one = self._graph, held.pile.members, self._are_collections
+        kinds, target = graph.type_index, held.holder.target
+        if held.is_group or not is_one[kinds[target]]:
+            return ""
+        above = self._metrics.dominator[members]
+        for _ in range(MOST_LEVELS):
+            is_on = (above >= 0) & ~is_one[kinds[above]]
+            if not is_on.any():
+                break
+            above[is_on] = self._metrics.dominator[above[is_on]]
+        found = np.unique(above[(above >= 0) & is_one[kinds[above]]])
+        types = np.unique(kinds[found])
+        is_all = bool((above >= 0).all()) and target not in found
+        if not is_all or len(types) != 1 or len(found) == 1:
+            return ""
+        if len(members) < _MANY_VALUES * len(found):
+            return ""
+        words = collections_word(graph.type_names[types[0]], graph.runtime)
+        return f"{len(found):,} {words}"
 
     def _fields(self, held: Held) -> str:
         """The fields that together hold a pile, where the cut is above them."""
@@ -107,6 +157,8 @@ class Companions:
             return ""
         size = int(self._metrics.retained_bytes[pile.members].sum())
         found = self._paths.cuts.fields(pile.type_index, pile.members, size)
+        if not found and held.holder.index < 0:
+            found = self._paths.cuts.fields_above(between[0], pile.members)
         if not 1 < len(found) <= _MOST_FIELDS:
             return ""
         *most, last = map(printable, found)

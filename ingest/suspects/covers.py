@@ -19,7 +19,7 @@ from ingest.analysis.trees import are_below
 from ingest.heap.graph import OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.edges import MANY, Edge, Referrers, Verified
-from ingest.suspects.joints import is_below
+from ingest.suspects.joints import is_below, some_of
 from ingest.suspects.ownership import statics_of_program
 from ingest.what_if.places import PROPERTY, UNNAMED_ROOT, UNNAMED_STATIC
 from ingest.words.text import printable
@@ -58,7 +58,7 @@ WIDE = 64
 """Objects that are looked at for one cover: what has more is shared by many."""
 
 MOST_LEVELS = 32
-_NEAR, _FEW = 4, 20
+_NEAR, _FEW, _CLIMBED = 4, 20, 8 * WIDE
 _OUTER_SCOPE = "previous"
 _LONGEST_CHAIN, _MOST_BETWEEN = 8, 500
 MAX_STEPS = 20_000
@@ -537,6 +537,34 @@ class Covers:
             else every.pop(): some
             for words, some in found.items()
         }
+
+    def fields_above(self, target: int, members: NDArray[np.int32]) -> list[str]:
+        """The fields of an object from which some objects are reached.
+
+        Args:
+            target: The object, which dominates them.
+            members: int32. The objects.
+
+        Returns:
+            Empty if the ways to one of them are too many to look at.
+        """
+        found = set[str]()
+        for member in some_of(members, _FEW).tolist():
+            todo, seen = [member], {member}
+            while todo:
+                edges = self._edges(at := todo.pop(), at)
+                if edges is None or len(seen) > _CLIMBED:
+                    return []
+                for edge in edges:
+                    if edge.source == target:
+                        found.add(self.field(edge) or "")
+                    elif edge.source not in seen and edge.source != ROOT:
+                        seen.add(edge.source)
+                        top = self._container_of(edge.source)[0]
+                        if top == edge.source or top not in seen:
+                            seen.add(top)
+                            todo.append(top)
+        return sorted(found) if all(found) else []
 
     def variable_above(self, index: int) -> str | None:
         """The nearest variable of a script of the program's that leads to an object.

@@ -548,6 +548,7 @@ class _Search:
         cancelled = cancelled_tasks(graph, holder, pile.members)
         outside_bytes = self._outside_bytes(lost)
         companions, inside_cut = self._companions.told(held)
+        inner, spread = self._companions.inner(held)
         has_many = holder.index >= 0 and paths.cuts.of_many(cut.edges)
         of_threads = holder.root_kind in OF_THREADS
         has_many |= of_threads and have_many_roots(metrics, pile.members)
@@ -588,7 +589,8 @@ class _Search:
             and have_one_root(metrics, pile.members),
             is_sparse=bool(slots),
             is_cancelled=bool(cancelled),
-            inner=self._companions.inner(held),
+            inner=inner,
+            spread=spread,
             shared=paths.cuts.shared(cut) if also else "",
             frees_a_part=bool(also) and paths.cuts.frees_a_part(cut),
             future=wait.future,

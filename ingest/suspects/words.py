@@ -177,6 +177,8 @@ class Words:
         waits_for: The finalizer in words if they wait for it, else ``None``.
         inner: The collection inside of the cut's that has them, as ``list ['resize']``;
             empty if it is the cut's.
+        spread: Where in that they are held, with ``{}`` for how the cut holds that, as
+            ``in 30 lists {}``; empty if that tells all.
         shared: The collection that has all of them if several places refer to it, in
             words; empty if none has.
         future: The type of what is not done and keeps them until then; empty if there
@@ -217,6 +219,7 @@ class Words:
     has_many: bool = False
     has_one_root: bool = False
     inner: str = ""
+    spread: str = ""
     shared: str = ""
     frees_a_part: bool = False
     future: str = ""
@@ -425,6 +428,8 @@ class Words:
             text = f"{what} in {collection}"
         else:
             phrase = _PHRASES[self.pattern]
+            if self.spread and self.pattern not in _NO_COLLECTIONS:
+                phrase = self.spread.replace("{}", phrase)
             if self._waker:
                 phrase += f" of the {self._short(self._waker)}"
             is_handler = self.entries == "event handlers"
@@ -606,6 +611,16 @@ class Words:
     def _short(self, type_name: str) -> str:
         name = self._spoken(self.captions.of(type_name))
         return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
+
+
+def collections_word(type_name: str, runtime: str) -> str:
+    """What to call several collections of a type: ``lists``."""
+    if _SET.search(re.sub("<.*>", "", _ARGUMENTS.sub("", type_name))):
+        return "sets"
+    for pattern, matches in _patterns(runtime):
+        if pattern in (*_MANY_IN, "linked list") and matches(type_name):
+            return f"{pattern}s"
+    return "collections"
 
 
 def counted_objects(count: int, name: str) -> str:

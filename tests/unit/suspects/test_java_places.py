@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.dumps.hprof import SYSTEM_CLASS
 from tests.unit.suspects.test_java_leaks import Program, Threads
 
@@ -396,3 +398,53 @@ def test_animators_of_android_are_cancelled(tmp_path: Path) -> None:
     (found,) = shop.found(tmp_path).suspects
 
     assert found.advice.startswith("To free them, cancel the animators: ")
+
+
+def test_fields_of_one_object_that_all_have_them_are_named(tmp_path: Path) -> None:
+    # A graph of a library, and a table of all that are in it.
+    shop = Program()
+    shop.cls("lib/Graph", "edges")
+    kinds = [f"lib/{name}" for name in ("Box", "Edge", "Pair", "Step", "Turn")]
+    for kind in kinds:
+        shop.cls(kind, "source")
+    shop.cls("app/Planner", "grid", "network", "name")
+    shop.cls("app/Crossing", "data")
+    crossings = [shop.make("app/Crossing", data=shop.data(200)) for _ in range(300)]
+    edges = [shop.make(kind, source=one) for one in crossings for kind in kinds]
+    graph = shop.make("lib/Graph", edges=shop.map_of(edges))
+    grid = shop.array("[Ljava/lang/Object;", crossings)
+    planner = shop.make("app/Planner", grid=grid, network=graph, name=shop.data(9))
+    shop.main(PLANNER=planner)
+    found, *_ = shop.found(tmp_path).suspects
+
+    assert found.sentence.endswith(
+        " are held in the fields grid and network by static field Main.PLANNER."
+    )
+    assert found.advice == (
+        "To free them, remove entries of grid and network at static field Main.PLANNER "
+        "-> Planner."
+    )
+
+
+@pytest.mark.parametrize("lists", [10, 100])
+def test_lists_inside_of_a_map_that_grow_are_told(lists: int, tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("app/Offset", "data")
+    several = []
+    for _ in range(lists):
+        some = [
+            shop.make("app/Offset", data=shop.data(60)) for _ in range(600 // lists)
+        ]
+        array = shop.array("[Ljava/lang/Object;", some)
+        several.append(shop.make("java/util/ArrayList", elementData=array))
+    shop.main(OFFSETS=shop.map_of(several))
+    (found,) = shop.found(tmp_path).suspects
+
+    where, of = ("in 10 lists in a map", " of the 10 lists") if lists == 10 else (
+        "in a map", ""
+    )  # fmt: skip
+    assert found.sentence.endswith(f" are held {where} by static field Main.OFFSETS.")
+    assert found.advice == (
+        f"To free them, remove entries{of} at static field Main.OFFSETS -> HashMap."
+    )
