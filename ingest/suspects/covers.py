@@ -16,7 +16,7 @@ import numpy as np
 from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import are_below
-from ingest.heap.graph import OF_CLASS, RootKind
+from ingest.heap.graph import NO_TYPE, OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.edges import MANY, Edge, Referrers, Verified
 from ingest.suspects.joints import is_below, some_of
@@ -447,9 +447,9 @@ class Covers:
         if found is not None:
             found.sort(
                 key=lambda edge: (
-                    self._rank(edge), not self._is_below_program(edge),
-                    edge.source in self.native, self._is_captured(edge),
-                    len(edge.below),
+                    self._rank(edge), self._is_one_of_many(edge),
+                    not self._is_below_program(edge), edge.source in self.native,
+                    self._is_captured(edge), len(edge.below),
                 )
             )  # fmt: skip
             if len(self._words_of(found)) > MAX_PLACES:
@@ -496,6 +496,14 @@ class Covers:
             if len(todo) > _MOST_BETWEEN:
                 return []
         return found
+
+    def _is_one_of_many(self, edge: Edge) -> bool:
+        """Whether there are others of the type of what has a place.
+
+        The only one more likely has what it holds than one of many that use it.
+        """
+        kind = NO_TYPE if edge.source == ROOT else self._graph.type_index[edge.source]
+        return kind >= 0 and bool(self._metrics.type_reachable_count[kind] > 1)
 
     def _container_of(self, entry: int) -> tuple[int, ...]:
         """The only collection that has an entry, and the objects between them.

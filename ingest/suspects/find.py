@@ -504,10 +504,8 @@ class _Search:
         if self._search.classes[held.pile.type_index] == TypeClass.PROGRAM:
             return False
         roots = [held.holder.root, *(edge.row for edge in edges if edge.source == ROOT)]
-        found = [
-            (int(graph.root_type[root]), paths.places.static_field(root))
-            for root in roots
-        ]
+        field_of = paths.places.static_field
+        found = [(int(graph.root_type[root]), field_of(root)) for root in roots]
         steps = [*pairwise(held.holder.path)]
         for edge in edges:
             steps += pairwise((edge.source, *edge.below))

@@ -448,3 +448,22 @@ def test_lists_inside_of_a_map_that_grow_are_told(lists: int, tmp_path: Path) ->
     assert found.advice == (
         f"To free them, remove entries{of} at static field Main.OFFSETS -> HashMap."
     )
+
+
+def test_the_only_one_of_a_type_is_named_before_one_of_many(tmp_path: Path) -> None:
+    shop = Program()
+    shop.cls("app/Logger", "next", "data")
+    shop.cls("app/Channel", "logger")
+    shop.cls("app/Provider", "first")
+    at = 0
+    for _ in range(400):
+        at = shop.make("app/Logger", next=at, data=shop.data(90))
+    channels = [shop.make("app/Channel", logger=at) for _ in range(20)]
+    shop.main(
+        CHANNELS=shop.array("[Ljava/lang/Object;", channels),
+        PROVIDER=shop.make("app/Provider", first=at),
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    assert "held in a linked list by Provider.first, from static " in found.sentence
+    assert ", and by Channel.logger, each by the next of another" in found.sentence
