@@ -487,6 +487,10 @@ class _Search:
 
     def _is_of_start(self, held: Held) -> bool:
         """Whether these are values that the runtime begins with, in its own fields."""
+        if self._is_read_once(held):  # what is inside of them is no suspect either
+            bits = held.cut.bits
+            self._taken = bits | (self._taken if len(self._taken) else bits)
+            return True
         runtime, classes = named(self._graph.runtime), self._search.classes
         if held.cut.freed_bytes >= runtime.own_bytes:
             return False
@@ -531,9 +535,6 @@ class _Search:
         lost, waits = cut.lost, pile.waits or holder.waits
         if self._is_of_start(held) or (waits and finalizer_rests(graph)):
             return None
-        if self._is_read_once(held):
-            self._taken = cut.bits | (self._taken if len(self._taken) else cut.bits)
-            return None  # nor is what is inside of them
         if pile.object_count < FEW_WITHOUT_CONTAINER and stacks_of(
             graph, metrics, pile.members
         ):
