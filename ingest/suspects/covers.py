@@ -642,15 +642,6 @@ class Covers:
         """Whether roots without a name are the only places, as of a global object."""
         return {self.holder(edge) for edge in edges} == {UNNAMED_ROOT}
 
-    def of_many(self, edges: Sequence[Edge]) -> bool:
-        """Whether several objects have the first place, each its own."""
-        words = self.holder(edges[0])
-        if self._places.part(edges[0].source) is not None:
-            found = self._places.objects_named(words)
-            return found is not None and len(found.objects) > 1
-        sources = {edge.source for edge in edges if self.holder(edge) == words}
-        return len(sources) > 1
-
     def holder(self, edge: Edge) -> str:
         """A place in words."""
         if edge.source == ROOT:
@@ -688,11 +679,18 @@ class Covers:
                 return printable(graph.captions.of(name))
         return ""
 
-    def frees_a_part(self, cut: Verified) -> bool:
-        """Whether one of a cut's references alone leads to a part of what it frees."""
-        dominator, retained = self._metrics.dominator, self._metrics.retained_bytes
-        least = (1 - ENOUGH) * cut.freed_bytes
-        return any(
-            dominator[below] == source and retained[below] >= least
-            for source, _, (below, *_) in cut.edges
-        )
+    def _is_nearer(self, near: list[Edge], far: list[Edge]) -> bool:
+        """Whether one field of a library's object is to name, not what holds that one.
+
+        As where several places of the program refer to the object of the library, or
+        one that is a library's too, or a variable, which is named as well.
+        """
+        kind = int(self._graph.type_index[near[0].source])
+        is_field = near[0].source != ROOT and self._has_name(near[0])
+        is_field &= self._classes[kind] == TypeClass.LIBRARY and not self._weak[kind]
+        # What a symbol names, only the library itself can refer to.
+        is_field &= not (self.field(near[0]) or "").startswith("<symbol")
+        if not is_field or len(self._words_of(near)) > 1:
+            return False
+        is_named = far[0].source == ROOT or self._is_library_place(far[0])
+        return is_named or len(self._words_of(far)) > 1

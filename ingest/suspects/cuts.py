@@ -247,6 +247,25 @@ class Cuts(Covers):
         rows = np.flatnonzero(cut.lost & (self._graph.type_index == kind))
         return self.of_text(text, [edge], rows.astype(np.int32), cut.freed_bytes)
 
+    def alone_bytes(self, cut: Verified) -> int:
+        """What one place of a cut alone frees at most; 0 if that is next to nothing."""
+        dominator, least = self._metrics.dominator, (1 - ENOUGH) * cut.freed_bytes
+        if all(dominator[below] != source for source, _, (below, *_) in cut.edges):
+            return 0  # all lead to the same
+        texts = map(self._text, self._words_of(cut.edges).values())
+        lost = map(self._what_if.lost, map(self._parser.cut, texts))
+        most = max(int(self._graph.shallow_bytes[one].sum()) for one in lost)
+        return most if most >= least else 0
+
+    def of_many(self, edges: Sequence[Edge]) -> bool:
+        """Whether several objects have the first place, each its own."""
+        words = self.holder(edges[0])
+        if self._places.part(edges[0].source) is not None:
+            found = self._places.objects_named(words)
+            return found is not None and len(found.objects) > 1
+        sources = {edge.source for edge in edges if self.holder(edge) == words}
+        return len(sources) > 1
+
     def fields(
         self, kind: int, members: NDArray[np.int32], retained_bytes: int
     ) -> list[str]:
@@ -519,22 +538,6 @@ class Cuts(Covers):
         inside = np.zeros(len(some), np.bool_)
         is_below(self._metrics.dominator, some, below, MAX_STEPS, inside)
         return int(some[int(np.argmax(inside))])
-
-    def _is_nearer(self, near: list[Edge], far: list[Edge]) -> bool:
-        """Whether one field of a library's object is to name, not what holds that one.
-
-        As where several places of the program refer to the object of the library, or
-        one that is a library's too, or a variable, which is named as well.
-        """
-        kind = int(self._graph.type_index[near[0].source])
-        is_field = near[0].source != ROOT and self._has_name(near[0])
-        is_field &= self._classes[kind] == TypeClass.LIBRARY and not self._weak[kind]
-        # What a symbol names, only the library itself can refer to.
-        is_field &= not (self.field(near[0]) or "").startswith("<symbol")
-        if not is_field or len(self._words_of(near)) > 1:
-            return False
-        is_named = far[0].source == ROOT or self._is_library_place(far[0])
-        return is_named or len(self._words_of(far)) > 1
 
     def _best_cover(
         self, target: int, kind: int, inside: Bools | None = None

@@ -243,7 +243,7 @@ class _Search:
         return Findings(
             tuple(map(self._suspect, chosen)),
             search.metadata_bytes,
-            tuple(map(self._suspect, smaller)),
+            tuple(self._suspect(one) for one in smaller if not one.evidence.doubts),
             self._garbage(),
         )
 
@@ -591,7 +591,7 @@ class _Search:
             inner=inner,
             spread=spread,
             shared=paths.cuts.shared(cut) if also else "",
-            frees_a_part=bool(also) and paths.cuts.frees_a_part(cut),
+            alone_bytes=paths.cuts.alone_bytes(cut) if also else 0,
             future=wait.future,
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),

@@ -121,7 +121,7 @@ def _patterns(runtime: str) -> tuple[tuple[str, Callable[[str], object]], ...]:
     )
 
 
-_LONG_SHAPE = re.compile(r"(\{(?:[^,{}]+, ){3})[^{}]{20,}\}")
+_LONG_SHAPE = re.compile(r"(\{(?:[^,{}]+, ){3})[^{}]{20,}(?:\}|…$)")
 
 
 def _end_of(text: str) -> str:
@@ -160,7 +160,8 @@ class Words:
         calls: The same of one that one of them refers to.
         cut: The references to remove, as ``Holder.field -> Type``.
         also: Further places that hold them, in words: all have to go.
-        frees_a_part: Whether one of these places alone has a part of what they free.
+        alone_bytes: What one of these places alone holds at most, if that is a part of
+            what they free; else 0.
         meanwhile: The same of frames and the like, which end of themselves.
         is_group: Whether many places of one role hold them, each its own.
         is_mostly: Whether they hold most of them only.
@@ -221,7 +222,7 @@ class Words:
     inner: str = ""
     spread: str = ""
     shared: str = ""
-    frees_a_part: bool = False
+    alone_bytes: int = 0
     future: str = ""
     has_room: str = ""
     entries: str = ""
@@ -459,8 +460,10 @@ class Words:
             text += f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
         if self.link and self.pattern == "linked list":
             text += f", each by the {_end_of(self.link)} of another"
-        part = "nothing but what it alone holds" if self.frees_a_part else "nothing"
-        more = f"; clearing only one of them frees {part}" if self.also else ""
+        more = "; clearing only one of them frees nothing" if self.also else ""
+        if self.alone_bytes:
+            size = human_bytes(self.alone_bytes)
+            more += f" but what it alone holds, at most {size}"
         more = more if len(text + more) < MAX_SENTENCE else ""
         return _shortened(f"{text}{more}.")
 
@@ -582,6 +585,8 @@ class Words:
         elif self.pattern == "listeners":
             of = ""  # these are in it
         at = "at" if " -> " in self.cut else "that have"
+        if self.pattern == "timer" and at == "that have":
+            of = ""  # the list of timers is the runtime's
         if self.cut in map(self.captions.of, self.between):
             at = "of"
         elif self._has_others:
@@ -610,6 +615,8 @@ class Words:
 
     def _short(self, type_name: str) -> str:
         name = self._spoken(self.captions.of(type_name))
+        if len(name) > _MAX_NAME:
+            name = _LONG_SHAPE.sub(r"\1…}", name)
         return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
 
 

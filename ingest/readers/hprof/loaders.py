@@ -38,6 +38,8 @@ _PERMANENT = (
 """Prefixes of types of loaders that the VM keeps."""
 _OF_REFLECTION = "DelegatingClassLoader"
 """Suffix of types of loaders that each have one class for reflection."""
+_OF_FORMS = "clojure.lang.DynamicClassLoader"
+"""Loaders of which Clojure has one for each form: what that defines stays in vars."""
 _CLASS_LOADER = "java.lang.ClassLoader"
 
 _MANY_INSTANCES = 1000
@@ -151,6 +153,8 @@ def _come_and_go(
     """
     kinds = heap.type_index[loaders]
     found = np.bincount(kinds, minlength=len(classes.names))[kinds] > 1
+    of_forms = [kind for kind, name in enumerate(classes.names) if name == _OF_FORMS]
+    found &= ~np.isin(kinds, of_forms)
     names = [classes.names[row] for row in types.tolist()]
     count = Counter(names)
     shared = np.array([count[name] > 1 for name in names], np.bool_)
