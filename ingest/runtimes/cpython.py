@@ -29,6 +29,9 @@ _CONTAINERS = (
     "expiringdict.*", "immutabledict.*", "ordered_set.*", "pyrsistent.*",
 )  # fmt: skip
 
+_VALUES = ("threading.Thread", "threading.Timer", "concurrent.futures._base.Future")
+"""Objects that a program makes one by one, and that may be kept when they are done."""
+
 _METADATA = (
     "code", "getset_descriptor", "member_descriptor", "wrapper_descriptor",
     "method_descriptor", "classmethod_descriptor",
@@ -86,6 +89,7 @@ CPYTHON = Runtime(
     ),
     counts_references=True,
     metadata=_METADATA,
+    values=_VALUES,
     containers=_CONTAINERS,
     library=(
         *_EXCEPTIONS,

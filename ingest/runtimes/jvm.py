@@ -90,6 +90,8 @@ JVM = Runtime(
         "com.google.common.collect.*", "it.unimi.dsi.fastutil.*",
         "org.eclipse.collections.*", "org.jctools.queues.*", "org.pcollections.*",
         "gnu.trove.*", "com.carrotsearch.hppc.*", "io.vavr.collection.*",
+        "net.openhft.koloboke.*", "com.koloboke.*", "org.cliffc.high_scale_lib.*",
+        "com.googlecode.concurrentlinkedhashmap.*",
         "org.agrona.collections.*", "org.apache.commons.collections*",
         "io.netty.util.collection.*", "clojure.lang.Persistent*",
         "clojure.lang.*Node*", "clojure.lang.*Seq*", "clojure.lang.*Cons*",

@@ -256,10 +256,30 @@ def ownership(
         np.empty(rows, np.int32),
         np.zeros(rows, np.bool_),
     )
-    _fill(metrics.dominator, graph.type_index, flags, is_table, _statics(graph), *found)
+    kinds = _kinds(graph)
+    _fill(metrics.dominator, kinds, flags, is_table, _statics(graph), *found)
     if metrics.strength is not None:
         found.owner[metrics.strength >= RefKind.WEAK] = UNREACHABLE
     return found
+
+
+def _kinds(graph: HeapGraph) -> Ints:
+    """int32 (N + M,): types, with the links of a future as of the future's type.
+
+    By these the runtime leads from one, such as a promise, to what waits for it.
+    """
+    kinds, runtime = graph.type_index, named(graph.runtime)
+    for name, (field, link, *_) in runtime.waiting.items():
+        if field is None or link is None or link not in graph.type_names:
+            continue
+        if runtime.type_classes([link])[0] != TypeClass.METADATA:
+            continue
+        rows = _targets(graph, {name: field})
+        rows = rows[graph.type_index[rows] == graph.type_names.index(link)]
+        if len(rows):
+            kinds = kinds.copy()
+            kinds[rows] = graph.type_names.index(name)
+    return kinds
 
 
 def texts_of_code(graph: HeapGraph) -> tuple[NDArray[np.int32], Bools]:

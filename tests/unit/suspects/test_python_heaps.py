@@ -490,3 +490,22 @@ def test_both_fields_of_what_something_in_c_has_too_are_named(tmp_path: Path) ->
         "Index.pages -> list", "Index.by_price -> SortedDict",
     }  # fmt: skip
     assert "by others" not in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [("threading.Thread", "_target"), ("concurrent.futures._base.Future", "_result")],
+)
+def test_threads_and_futures_are_told_not_what_each_of_them_has(
+    name: str, field: str, tmp_path: Path
+) -> None:
+    heap = HrpyHeap().variable("STARTED", _OWNER)
+    kept = [0x200000 + 64 * at for at in range(_MANY)]
+    values = [_PAGES + 64 * at for at in range(_MANY)]
+    heap.chunk("list", [_OWNER], rest=[kept], lengths=[_MANY], flags=Flag.ELEMENTS)
+    heap.chunk(name, kept, size=80, named={field: values})
+    heap.chunk("function", values, size=600)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"400 {name.rpartition('.')[2]} (")

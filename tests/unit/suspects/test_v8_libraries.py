@@ -391,3 +391,29 @@ def test_an_object_with_keys_alone_may_be_larger_than_these(tmp_path: Path) -> N
 
     assert found.sentence.startswith(f"{_MANY} (string) (")
     assert found.cut == "Shop.seen -> Object"
+
+
+def test_a_chain_of_promises_is_no_metadata_of_the_engine(tmp_path: Path) -> None:
+    """An async function that returns itself: each promise waits for the next one."""
+    heap = program()
+    below = heap.node("object", "Promise", 200)
+    for _ in range(400):
+        handler = heap.node("closure", "", 64)
+        scope = heap.node("object", "system / Context", 24, [
+            ("internal", "extension", below),
+        ])  # fmt: skip
+        heap.edge(handler, "internal", "context", scope)
+        reaction = heap.node("hidden", "system / PromiseReaction", 24, [
+            ("internal", "fulfill_handler", handler),
+        ])  # fmt: skip
+        below = heap.node("object", "Promise", 200, [
+            ("internal", "reactions_or_result", reaction),
+        ])  # fmt: skip
+    shop = heap.node("object", "Shop", 40, [("property", "watched", below)])
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith("401 Promise (")
+    assert suspect.cut == "Shop.watched -> Promise"
+    assert suspect.share > 0.9
