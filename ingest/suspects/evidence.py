@@ -360,6 +360,12 @@ def _pending_future(graph: HeapGraph, holder: Holder) -> str:
             like = graph.type_index[beside] == graph.type_index[future]
             of_each = " of each" if source >= 0 and np.count_nonzero(like) > 1 else ""
             return f"{graph.captions.of(name)}{of_each}"
+    if (name := graph.type_name(holder.member)) in waiting:  # a future itself
+        field, *kinds = waiting[name]
+        for row in range(*graph.ref_start[holder.member :][:2].tolist()):
+            link = graph.type_name(int(graph.ref_target[row]))
+            if graph.field_name(row) == field and ("" in kinds or link in kinds):
+                return graph.captions.of(name)
     return _future_with_continuation(graph, path[path.index(holder.target) :])
 
 

@@ -417,3 +417,6 @@ def test_a_chain_of_promises_is_no_metadata_of_the_engine(tmp_path: Path) -> Non
     assert suspect.sentence.startswith("401 Promise (")
     assert suspect.cut == "Shop.watched -> Promise"
     assert suspect.share > 0.9
+    assert suspect.signs == (
+        "The Promise is not done, and keeps what waits for it until it is.",
+    )
