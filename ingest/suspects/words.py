@@ -265,7 +265,9 @@ class Words:
                         continue  # one calls the next, or it runs after a task
                 return self._or_cache(pattern)
         if self.is_run:
-            return "linked list"
+            patterns = _patterns(self.runtime) if self.is_collection else ()
+            own = (one for one, matches in patterns if matches(self.type_name))
+            return next((one for one in own if one in _MANY_IN), "linked list")
         return "handles" if is_handle else "object"
 
     def _are_listeners(self, names: Sequence[str]) -> bool:

@@ -420,3 +420,23 @@ def test_a_chain_of_promises_is_no_metadata_of_the_engine(tmp_path: Path) -> Non
     assert suspect.signs == (
         "The Promise is not done, and keeps what waits for it until it is.",
     )
+
+
+def test_a_tree_of_maps_is_no_linked_list(tmp_path: Path) -> None:
+    """As the index of words of a library: each map has further ones."""
+    heap = program()
+    maps = [
+        heap.node("object", "Map", 400, [
+            ("internal", "table", heap.node("array", "", 64))
+        ])
+        for _ in range(400)
+    ]  # fmt: skip
+    for at, map_ in enumerate(maps[1:]):  # three in each
+        heap.edge(maps[at // 3] - 1, "internal", str(at % 3), map_)
+    shop = heap.node("object", "Shop", 40, [("property", "words", maps[0])])
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert "400 Map (" in suspect.sentence
+    assert " are held in a map by Shop.words" in suspect.sentence
