@@ -59,7 +59,7 @@ WIDE = 64
 
 MOST_LEVELS = 32
 _NEAR, _FEW, _CLIMBED = 4, 20, 8 * WIDE
-_OUTER_SCOPE = "previous"
+_OUTER_SCOPE, _CONTEXT = "previous", "system / "
 _LONGEST_CHAIN, _MOST_BETWEEN = 8, 500
 MAX_STEPS = 20_000
 
@@ -336,11 +336,12 @@ class Covers:
         return not is_hidden and has_name
 
     def _is_outer_scope(self, edge: Edge) -> bool:
-        """Whether it leads from the scope of a function to the one around it."""
-        prefix = self._runtime.scope_prefix
+        """Whether it leads from a scope to the one around it; a variable does not."""
+        prefix, name = self._runtime.scope_prefix, self._graph.type_name
         if not prefix or edge.source == ROOT or self.field(edge) != _OUTER_SCOPE:
             return False
-        return self._graph.type_name(edge.source).startswith(prefix)
+        scopes, ends = (prefix, self._runtime.module_prefix, _CONTEXT), edge.below[:1]
+        return all(name(at).startswith(scopes) for at in (edge.source, *ends))
 
     def _is_collection(self, edge: Edge) -> bool:
         """Whether a reference is one inside a collection, and to its entries."""

@@ -674,22 +674,24 @@ def scope_of(heap: V8Heap, function: int, outer: int) -> int:
     return scope
 
 
+@pytest.mark.parametrize("variable", ["recent", "previous"])
 def test_a_variable_of_a_function_is_named_where_several_places_lead_to_it(
-    tmp_path: Path,
+    variable: str, tmp_path: Path
 ) -> None:
+    """Also one with the name of the engine's link to the scope around another one."""
     heap = program()
     native = heap.node("object", "system / NativeContext", 40)
     module = scope_of(heap, closure(heap, "start", "/srv/shop.js"), native)
     add = closure(heap, "add", "/srv/shop.js")
     scope = scope_of(heap, add, module)
-    heap.edge(scope, "context", "recent", holding(heap, "Array", orders(heap)))
+    heap.edge(scope, "context", variable, holding(heap, "Array", orders(heap)))
     for name in ("Shop", "Exports"):
         owner = heap.node("object", name, 40, [("property", "add", add)])
         heap.edge(1, "property", name, owner)
 
     (suspect,) = suspects_of(heap, tmp_path)
 
-    assert suspect.cut == "variable recent of a function in srv/shop.js -> Array"
+    assert suspect.cut == f"variable {variable} of a function in srv/shop.js -> Array"
     assert suspect.advice.endswith("that holds one of them is add shop.js:10:5.")
     assert suspect.retained_bytes == 200 * _MANY + 16
 
