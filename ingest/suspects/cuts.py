@@ -253,7 +253,10 @@ class Cuts(Covers):
         if all(dominator[below] != source for source, _, (below, *_) in cut.edges):
             return 0  # all lead to the same
         texts = map(self._text, self._words_of(cut.edges).values())
-        lost = map(self._what_if.lost, map(self._parser.cut, texts))
+        try:
+            lost = [self._what_if.lost(self._parser.cut(text)) for text in texts]
+        except NotFound:
+            return 0  # a place that is named, and that the cut itself is not at
         most = max(int(self._graph.shallow_bytes[one].sum()) for one in lost)
         return most if most >= least else 0
 
