@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_TYPE, OF_KEY
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import MOST_LEVELS
-from ingest.suspects.holders import COLLECTION
 from ingest.suspects.joints import some_of
-from ingest.suspects.own import collection_below, family
+from ingest.suspects.own import collection_below, family, is_collection
 from ingest.suspects.words import collections_word, counted_objects
 from ingest.words.text import printable
 
@@ -82,6 +81,20 @@ def _sum_owned(
         sums[kinds[row]] += sizes[rows[at]]
 
 
+class _Freed(NamedTuple):
+    """What a cut frees.
+
+    Attributes:
+        rows: int32. The objects, ascending.
+        kinds: int32. The type of each.
+        size_bytes: Their size.
+    """
+
+    rows: NDArray[np.int32]
+    kinds: NDArray[np.int32]
+    size_bytes: int
+
+
 class Companions:
     """What is beside and inside of the piles of one heap."""
 
@@ -114,12 +127,10 @@ class Companions:
     @cached_property
     def _are_collections(self) -> Bools:
         """Bool (T + 1,): the types of collections, without their parts."""
-        names, classes = self._graph.type_names, self._classes.tolist()
         found = [
-            kind == TypeClass.CONTAINER
-            and COLLECTION.search(name) is not None
+            is_collection(self._graph, self._classes, kind)
             and not is_inside_collection(normalised_type(name))
-            for name, kind in zip(names, classes, strict=True)
+            for kind, name in enumerate(self._graph.type_names)
         ]
         return np.array([*found, False], np.bool_)
 
@@ -183,9 +194,7 @@ class Companions:
         above = self._metrics.path_parent[sample]
         found: dict[int, list[bool]] = defaultdict(list)
         for row, entry in zip(sample.tolist(), above.tolist(), strict=True):
-            at = graph.between(entry, row).tolist() if entry >= 0 else ()
-            are_key = not KEY_FIELDS.isdisjoint(map(graph.field_name, at))
-            found[int(graph.type_index[entry])].append(are_key)
+            found[int(graph.type_index[entry])].append(self._is_key(entry, row))
         many = max(found.values(), key=len, default=[])
         share = sum(many) / len(sample)
         return _BOTH <= share <= 1 - _BOTH and len(many) >= (1 - _BOTH) * len(sample)
@@ -200,23 +209,21 @@ class Companions:
         own = int(metrics.retained_bytes[pile.members].sum())
         lost = held.cut.lost
         rows = rows_where(lost)
-        freed = graph.type_index[rows]
+        freed = _Freed(rows, graph.type_index[rows], held.cut.freed_bytes)
+        kinds = freed.kinds
         kind = self._of_each(pile, lost)
         if kind is None:
-            kind = self._inside(pile, rows, freed, held.cut.freed_bytes)
+            kind = self._inside(pile, freed)
         if kind is not None:
-            return self._told_inside(held, kind, rows[freed == kind])
-        elements = self._elements(pile, rows, freed, held.cut.freed_bytes)
-        if elements is not None:
+            return self._told_inside(held, kind, rows[kinds == kind])
+        if (elements := self._elements(pile, freed)) is not None:
             found = self._collected(held, *elements)
             if found is not None:
                 return found
-        beside = self._beside(pile, rows, freed, held.cut.freed_bytes)
-        if beside is not None:
+        if (beside := self._beside(pile, freed)) is not None:
             return self._with_keys(beside[0], rows, beside[1]), ""
-        if 2 * own >= held.cut.freed_bytes:
+        if 2 * own >= freed.size_bytes:
             return "", ""
-        kinds = freed
         classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
         is_value = classes[kinds] <= TypeClass.LIBRARY
         rows, kinds = rows[is_value], kinds[is_value]
@@ -229,17 +236,23 @@ class Companions:
         kind = int(np.argmax(sizes))
         if sizes[kind] <= own:
             return "", ""
-        return self._with_keys(kind, rows, int(np.count_nonzero(freed == kind))), ""
+        return self._with_keys(
+            kind, rows, int(np.count_nonzero(freed.kinds == kind))
+        ), ""
 
     def _with_keys(self, kind: int, rows: NDArray[np.int32], count: int) -> str:
         """How many objects of some rows are of a type, and whether they are keys."""
         graph, parent = self._graph, self._metrics.path_parent
         rows = some_of(rows[graph.type_index[rows] == kind], _SAMPLE)
-        are_keys = bool(len(rows))
-        for row, above in zip(rows.tolist(), parent[rows].tolist(), strict=True):
-            at = graph.between(above, row).tolist() if above >= 0 else ()
-            are_keys &= not KEY_FIELDS.isdisjoint(map(graph.field_name, at))
+        are_keys = len(rows) > 0 and all(
+            map(self._is_key, parent[rows].tolist(), rows.tolist())
+        )
         return self._counted(kind, count) + (" as keys" if are_keys else "")
+
+    def _is_key(self, entry: int, row: int) -> bool:
+        """Whether an entry of a map has an object as its key."""
+        at = self._graph.between(entry, row).tolist() if entry >= 0 else ()
+        return not KEY_FIELDS.isdisjoint(map(self._graph.field_name, at))
 
     def _told_inside(
         self, held: Held, kind: int, rows: NDArray[np.int32]
@@ -273,11 +286,7 @@ class Companions:
         return f"{told} in {place} {key}".rstrip(), text
 
     def _elements(
-        self,
-        pile: Pile,
-        rows: NDArray[np.int32],
-        kinds: NDArray[np.int32],
-        freed_bytes: int,
+        self, pile: Pile, freed: _Freed
     ) -> tuple[int, NDArray[np.int32]] | None:
         """The type of the runtime's values in collections that has most freed bytes.
 
@@ -287,7 +296,7 @@ class Companions:
         classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
         if classes[pile.type_index] != TypeClass.PROGRAM:
             return None
-        rows = rows[classes[kinds] == TypeClass.LIBRARY]
+        rows = freed.rows[classes[freed.kinds] == TypeClass.LIBRARY]
         above = metrics.dominator[rows]
         is_in = classes[graph.type_index[above]] == TypeClass.CONTAINER
         rows = rows[is_in & (above >= 0)]
@@ -295,32 +304,26 @@ class Companions:
         sizes = sum_by(kinds, metrics.retained_bytes[rows], len(graph.type_names))
         kind = int(np.argmax(sizes))
         rows = rows[kinds == kind]
-        is_much = 2 * int(sizes[kind]) >= freed_bytes
+        is_much = 2 * int(sizes[kind]) >= freed.size_bytes
         is_many = len(rows) >= _MANY_VALUES * pile.object_count
         return (kind, rows) if is_much and is_many else None
 
-    def _beside(
-        self,
-        pile: Pile,
-        rows: NDArray[np.int32],
-        kinds: NDArray[np.int32],
-        freed_bytes: int,
-    ) -> tuple[int, int] | None:
+    def _beside(self, pile: Pile, freed: _Freed) -> tuple[int, int] | None:
         """Another type of the program that has as many objects outside of the pile's.
 
         As the keys of a map, which is told by its values; and how many there are.
         """
         if pile.object_count == 1:
             return None
-        graph, metrics = self._graph, self._metrics
-        types = len(graph.type_names)
+        graph, metrics, rows = self._graph, self._metrics, freed.rows
+        types, kinds = len(graph.type_names), freed.kinds
         many = count_by(kinds, types)
         sizes = sum_by(kinds, metrics.retained_bytes[rows], types)
         is_key = (self._classes == TypeClass.PROGRAM) & ~self._paths.cuts.has_no_class
         is_key &= np.abs(many - pile.object_count) <= pile.object_count // 10
         is_key[pile.type_index] = False
         kind = int(np.argmax(np.where(is_key, sizes, 0)))
-        if not is_key[kind] or sizes[kind] < _BESIDE * freed_bytes:
+        if not is_key[kind] or sizes[kind] < _BESIDE * freed.size_bytes:
             return None
         above = rows[kinds == kind][:_SAMPLE]
         for _ in range(MOST_LEVELS):
@@ -356,30 +359,23 @@ class Companions:
         }
         return max(owned, key=owned.__getitem__, default=None)
 
-    def _inside(
-        self,
-        pile: Pile,
-        rows: NDArray[np.int32],
-        freed: NDArray[np.int32],
-        freed_bytes: int,
-    ) -> int | None:
+    def _inside(self, pile: Pile, freed: _Freed) -> int | None:
         """The other type of the program whose objects own most freed bytes."""
         graph = self._graph
         is_own = np.append(self._classes == TypeClass.PROGRAM, np.False_)
-        dominator, kinds = self._metrics.dominator, graph.type_index
+        columns = self._metrics.dominator, graph.type_index, is_own
         sums = np.zeros(len(is_own), np.int64)
-        _sum_owned(
-            dominator, kinds, is_own, MOST_LEVELS, graph.shallow_bytes, rows, sums
-        )
-        sizes, many = sums[:-1], count_by(freed, len(is_own) - 1)
+        _sum_owned(*columns, MOST_LEVELS, graph.shallow_bytes, freed.rows, sums)
+        sizes, many = sums[:-1], count_by(freed.kinds, len(is_own) - 1)
         sizes[many == 0] = 0  # what is above is not freed
-        least, has_no_class = _LEAST_OTHER * freed_bytes, self._paths.cuts.has_no_class
+        least = _LEAST_OTHER * freed.size_bytes
+        has_no_class = self._paths.cuts.has_no_class
         if has_no_class[pile.type_index] or not is_own[pile.type_index]:
             # Those that have a class tell what they are for.
             tells = ~has_no_class & is_own[:-1]
             sizes[~tells | (2 * many < pile.object_count)] = 0
-            least = _LEAST_INSIDE * freed_bytes
-        kind = self._of_others(pile, sizes, many, freed_bytes)
+            least = _LEAST_INSIDE * freed.size_bytes
+        kind = self._of_others(pile, sizes, many, freed.size_bytes)
         if kind is not None:
             return kind
         kind = int(np.argmax(sizes))

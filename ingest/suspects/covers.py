@@ -185,6 +185,7 @@ class Covers:
         dominator = self._metrics.dominator
         if len(rows) > WIDE:
             return are_below(dominator, np.array([above], np.int32), rows)
+        # Of few, as of most places, no column of all objects is worth it.
         found = np.zeros(len(rows), np.bool_)
         is_below(dominator, rows, above, MAX_STEPS, found)
         return found

@@ -26,7 +26,7 @@ from ingest.what_if.places import OF_THREADS, target_of
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -343,30 +343,31 @@ def _pending_future(graph: HeapGraph, holder: Holder) -> str:
 
     Of several, as in the queue of an event, that of each.
     """
-    waiting, path = named(graph.runtime).waiting, holder.path
+    path = holder.path
     if holder.target not in path:
         return ""
     above = -1
     for future, waits in pairwise(path[path.index(holder.target) :]):
         source, above = above, future
-        name = graph.type_name(future)
-        if name not in waiting:
-            continue
-        field, *kinds = waiting[name]
-        at = graph.between(future, waits)
-        is_it = field in map(graph.field_name, at.tolist())
-        if is_it and ("" in kinds or graph.type_name(waits) in kinds):
+        if _has_waiting(graph, future, graph.between(future, waits).tolist()):
             beside = graph.ref_target[slice(*graph.ref_start[max(source, 0) :][:2])]
             like = graph.type_index[beside] == graph.type_index[future]
             of_each = " of each" if source >= 0 and np.count_nonzero(like) > 1 else ""
-            return f"{graph.captions.of(name)}{of_each}"
-    if (name := graph.type_name(holder.member)) in waiting:  # a future itself
-        field, *kinds = waiting[name]
-        for row in range(*graph.ref_start[holder.member :][:2].tolist()):
-            link = graph.type_name(int(graph.ref_target[row]))
-            if graph.field_name(row) == field and ("" in kinds or link in kinds):
-                return graph.captions.of(name)
+            return f"{graph.captions.of(graph.type_name(future))}{of_each}"
+    every = range(*graph.ref_start[holder.member :][:2].tolist())
+    if _has_waiting(graph, holder.member, every):  # a future itself
+        return graph.captions.of(graph.type_name(holder.member))
     return _future_with_continuation(graph, path[path.index(holder.target) :])
+
+
+def _has_waiting(graph: HeapGraph, future: int, rows: Iterable[int]) -> bool:
+    """Whether references of an object, if it is a future, lead to what waits for it."""
+    field, *kinds = named(graph.runtime).waiting.get(graph.type_name(future), (None,))
+    return any(
+        graph.field_name(row) == field
+        and ("" in kinds or graph.type_name(int(graph.ref_target[row])) in kinds)
+        for row in (rows if kinds else ())
+    )
 
 
 def _future_with_continuation(graph: HeapGraph, path: Sequence[int]) -> str:

@@ -316,7 +316,11 @@ class _Search:
         """Note collections whose entries are told: what has them is a part of these."""
         tables = list(named(self._graph.runtime).unrecorded)
         is_table = np.append(np.isin(self._graph.type_names, tables), np.False_)
-        self._taken = self._taken | np.packbits(is_table[self._graph.type_index])
+        self._note(np.packbits(is_table[self._graph.type_index]))
+
+    def _note(self, bits: NDArray[np.uint8]) -> None:
+        """Note objects that are told already, or that are no suspects."""
+        self._taken = self._taken | bits if len(self._taken) else bits
 
     def _outer(self, chosen: list[_Told]) -> list[_Told]:
         """The suspects without those of which a larger one frees most as well."""
@@ -389,11 +393,9 @@ class _Search:
                 if 2 * len(np.intersect1d(steps, other)) > len(steps):
                     return False
             self._steps.append(steps)
-        if not len(self._taken):
-            self._taken = np.zeros_like(one.lost)
-        if self._is_most_in(one, self._taken):
+        if len(self._taken) and self._is_most_in(one, self._taken):
             return False
-        self._taken = self._taken | one.lost
+        self._note(one.lost)
         return True
 
     def _is_most_in(self, one: _Told, bits: NDArray[np.uint8]) -> bool:
@@ -488,8 +490,7 @@ class _Search:
     def _is_of_start(self, held: Held) -> bool:
         """Whether these are values that the runtime begins with, in its own fields."""
         if self._is_read_once(held):  # what is inside of them is no suspect either
-            bits = held.cut.bits
-            self._taken = bits | (self._taken if len(self._taken) else bits)
+            self._note(held.cut.bits)
             return True
         runtime, classes = named(self._graph.runtime), self._search.classes
         if held.cut.freed_bytes >= runtime.own_bytes:
@@ -535,9 +536,8 @@ class _Search:
         lost, waits = cut.lost, pile.waits or holder.waits
         if self._is_of_start(held) or (waits and finalizer_rests(graph)):
             return None
-        if pile.object_count < FEW_WITHOUT_CONTAINER and stacks_of(
-            graph, metrics, pile.members
-        ):
+        is_few = pile.object_count < FEW_WITHOUT_CONTAINER
+        if is_few and stacks_of(graph, metrics, pile.members):
             return None  # a pool has so many
         paths = self._search.paths
         also, meanwhile = paths.cuts.places_of(cut.edges)

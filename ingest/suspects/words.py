@@ -277,27 +277,25 @@ class Words:
             names: Full names of the types on the way.
         """
         is_listener = named(self.runtime).are_listeners
-        known, every, is_in = (
-            dict(_patterns(self.runtime)),
-            (*names, self.type_name),
-            False,
-        )
+        every, is_in = (*names, self.type_name), False
         for at, name in enumerate(every):
             if is_listener(name) and (is_in or not name.endswith(_ALONE)):
                 # What each of them has collected are no listeners.
                 below = sum(one.endswith("[]") for one in every[at + 1 :])
                 if below <= (not name.endswith(("[]", *_ALONE))):
                     return True
-            is_in = any(known[pattern](name) for pattern in _MANY_IN)
+            is_in = self._has_many_in(name)
         return False
+
+    def _has_many_in(self, type_name: str) -> bool:
+        """Whether a type is one of collections that are told as such."""
+        known = dict(_patterns(self.runtime))
+        return any(known[pattern](type_name) for pattern in _MANY_IN)
 
     @property
     def _is_in_outer(self) -> bool:
         """Whether what has nearly all of what is freed is told as a collection."""
-        return any(
-            pattern in _MANY_IN and any(map(matches, self.outer))
-            for pattern, matches in _patterns(self.runtime)
-        )
+        return any(map(self._has_many_in, self.outer))
 
     @property
     def _is_holder_over(self) -> bool:
@@ -366,12 +364,10 @@ class Words:
     @property
     def _is_in_set(self) -> bool:
         """Whether the first collection that leads to them is a set."""
-        known = dict(_patterns(self.runtime))
         for name in self.outer if self._is_in_outer else self.between:
-            bare = re.sub("<.*>", "", _ARGUMENTS.sub("", name))
-            if _SET.search(bare):
+            if _is_set(name):
                 return True
-            if any(known[pattern](name) for pattern in _MANY_IN):
+            if self._has_many_in(name):
                 break
         return False
 
@@ -622,9 +618,14 @@ class Words:
         return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"
 
 
+def _is_set(type_name: str) -> bool:
+    """Whether a type is one of sets, whatever its arguments are."""
+    return _SET.search(re.sub("<.*>", "", _ARGUMENTS.sub("", type_name))) is not None
+
+
 def collections_word(type_name: str, runtime: str) -> str:
     """What to call several collections of a type: ``lists``."""
-    if _SET.search(re.sub("<.*>", "", _ARGUMENTS.sub("", type_name))):
+    if _is_set(type_name):
         return "sets"
     for pattern, matches in _patterns(runtime):
         if pattern in (*_MANY_IN, "linked list") and matches(type_name):

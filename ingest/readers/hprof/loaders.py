@@ -153,8 +153,7 @@ def _come_and_go(
     """
     kinds = heap.type_index[loaders]
     found = np.bincount(kinds, minlength=len(classes.names))[kinds] > 1
-    of_forms = [kind for kind, name in enumerate(classes.names) if name == _OF_FORMS]
-    found &= ~np.isin(kinds, of_forms)
+    found &= [classes.names[kind] != _OF_FORMS for kind in kinds.tolist()]
     names = [classes.names[row] for row in types.tolist()]
     count = Counter(names)
     shared = np.array([count[name] > 1 for name in names], np.bool_)
