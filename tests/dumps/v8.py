@@ -73,6 +73,15 @@ class V8Heap:
         self.edges.append(list(edges))
         return len(self.nodes) - 1
 
+    def promise(self, waits: int, size: int = 40) -> int:
+        """Add a promise that is not done, for which an object waits."""
+        reaction = self.node("hidden", "system / PromiseReaction", 24, [
+            ("internal", "fulfill_handler", waits),
+        ])  # fmt: skip
+        return self.node("object", "Promise", size, [
+            ("internal", "reactions_or_result", reaction),
+        ])  # fmt: skip
+
     def edge(self, source: int, kind: str, name: str | int, to: int) -> None:
         self.edges[source].append((kind, name, to))
 

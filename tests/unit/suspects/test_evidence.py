@@ -246,12 +246,7 @@ def test_what_a_timer_soon_ends_may_be_under_way(
     batch = heap.node(
         "array", "", 16, [("element", i, at) for i, at in enumerate(rows)]
     )
-    reaction = heap.node("hidden", "system / PromiseReaction", 24, [
-        ("internal", "fulfill_handler", batch),
-    ])  # fmt: skip
-    promise = heap.node("object", "Promise", 40, [
-        ("internal", "reactions_or_result", reaction),
-    ])  # fmt: skip
+    promise = heap.promise(batch)
     timer = heap.node("object", "Timeout", 88, [("property", "_onTimeout", promise)])
     timers = heap.node("object", "TimersList", 40, [("property", "_idleNext", timer)])
     lists = heap.node("object", "Object", 40, [("element", period_ms, timers)])
@@ -281,12 +276,7 @@ def test_a_timer_that_fires_once_tells_its_delay(
     timers = []
     for _ in range(_SESSIONS):
         row = heap.node("object", "Row", 200)
-        reaction = heap.node("hidden", "system / PromiseReaction", 24, [
-            ("internal", "fulfill_handler", row),
-        ])  # fmt: skip
-        promise = heap.node("object", "Promise", 40, [
-            ("internal", "reactions_or_result", reaction),
-        ])  # fmt: skip
+        promise = heap.promise(row)
         number = heap.node("number", "smi number", 0, [
             ("internal", "value", heap.node("string", str(delay_ms), 0)),
         ])  # fmt: skip
@@ -312,12 +302,7 @@ def test_of_many_futures_each_is_to_be_finished(tmp_path: Path) -> None:
     promises = []
     for _ in range(_SESSIONS):
         row = heap.node("object", "Row", 200)
-        reaction = heap.node("hidden", "system / PromiseReaction", 24, [
-            ("internal", "fulfill_handler", row),
-        ])  # fmt: skip
-        promises.append(heap.node("object", "Promise", 40, [
-            ("internal", "reactions_or_result", reaction),
-        ]))  # fmt: skip
+        promises.append(heap.promise(row))
     calls = heap.node(
         "object", "Array", 16, [("element", i, at) for i, at in enumerate(promises)]
     )

@@ -101,21 +101,27 @@ def test_all_threads_that_one_cut_frees_are_counted_but_for_a_pool(
         assert one.advice.startswith("To free them, end the threads: ")
 
 
-def test_a_variable_of_a_thread_is_not_held_by_the_virtual_machine(
-    tmp_path: Path,
-) -> None:
+def main_thread_has(index: int) -> RubyHeap:
+    """A program whose main thread has an object, and listeners in an array, 0x4300."""
     heap = RubyHeap().root("vm", OBJECT, 0x4000).core()
     heap.module(0x2100, "Thread", OBJECT)
     heap.module(0x2200, "Ractor", OBJECT)
-    heap.module(0x2300, "Warehouse", OBJECT)
     heap.module(0x2400, "Listener", OBJECT)
-    listeners = [0x10000 + 64 * at for at in range(_MANY)]
     heap.obj(0x4000, "DATA", 0x2200, 0x4100, struct="ractor")
-    heap.obj(0x4100, "DATA", 0x2100, 0x4200, struct="VM/thread")
-    heap.obj(0x4200, "OBJECT", 0x2300, 0x4300)
+    heap.obj(0x4100, "DATA", 0x2100, index, struct="VM/thread")
+    listeners = [0x10000 + 64 * at for at in range(_MANY)]
     heap.obj(0x4300, "ARRAY", ARRAY, *listeners, length=_MANY)
     for one in listeners:
         heap.obj(one, "OBJECT", 0x2400, memsize=600)
+    return heap
+
+
+def test_a_variable_of_a_thread_is_not_held_by_the_virtual_machine(
+    tmp_path: Path,
+) -> None:
+    heap = main_thread_has(0x4200)
+    heap.module(0x2300, "Warehouse", OBJECT)
+    heap.obj(0x4200, "OBJECT", 0x2300, 0x4300)
 
     found = suspect_of(heap, tmp_path)
 
@@ -124,18 +130,7 @@ def test_a_variable_of_a_thread_is_not_held_by_the_virtual_machine(
 
 
 def test_what_only_a_thread_has_is_held_by_it(tmp_path: Path) -> None:
-    heap = RubyHeap().root("vm", OBJECT, 0x4000).core()
-    heap.module(0x2100, "Thread", OBJECT)
-    heap.module(0x2200, "Ractor", OBJECT)
-    heap.module(0x2300, "Order", OBJECT)
-    orders = [0x10000 + 64 * at for at in range(_MANY)]
-    heap.obj(0x4000, "DATA", 0x2200, 0x4100, struct="ractor")
-    heap.obj(0x4100, "DATA", 0x2100, 0x4300, struct="VM/thread")
-    heap.obj(0x4300, "ARRAY", ARRAY, *orders, length=_MANY)
-    for one in orders:
-        heap.obj(one, "OBJECT", 0x2300, memsize=600)
-
-    found = suspect_of(heap, tmp_path)
+    found = suspect_of(main_thread_has(0x4300), tmp_path)
 
     assert " are held in a list by a thread." in found.sentence
     assert found.cut == "a thread -> Array"

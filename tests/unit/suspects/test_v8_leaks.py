@@ -11,25 +11,33 @@ from ingest.analysis.metrics import analyse
 from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
-from ingest.reports.suspects import next_step
 from ingest.suspects.find import find_suspects
 from ingest.suspects.piles import PileSearch
-from tests.dumps.v8 import V8Heap, bun
+from tests.dumps.v8 import V8Heap
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.suspects.find import Suspect
+    from ingest.heap.graph import HeapGraph
+    from ingest.suspects.find import Findings, Suspect
 
 _MANY = 400
 
 
-def suspects_of(heap: V8Heap, folder: Path) -> tuple[Suspect, ...]:
+def graph_of(heap: V8Heap, folder: Path) -> HeapGraph:
     path = folder / "x.heapsnapshot"
     path.write_bytes(heap.bytes())
     with open_source(str(path)) as source:
-        graph = read(source, ReadOptions(), silent)
-    return find_suspects(graph, analyse(graph)).suspects
+        return read(source, ReadOptions(), silent)
+
+
+def findings_of(heap: V8Heap, folder: Path) -> Findings:
+    graph = graph_of(heap, folder)
+    return find_suspects(graph, analyse(graph))
+
+
+def suspects_of(heap: V8Heap, folder: Path) -> tuple[Suspect, ...]:
+    return findings_of(heap, folder).suspects
 
 
 def program() -> V8Heap:
@@ -142,10 +150,7 @@ def test_one_more_of_a_type_does_not_hide_what_holds_the_chain(tmp_path: Path) -
     parts = [("property", "scope", scope), ("property", "next", more)]
     module = heap.node("object", "Module", 40, parts)
     heap.edge(1, "property", "module", module)
-    path = tmp_path / "x.heapsnapshot"
-    path.write_bytes(heap.bytes())
-    with open_source(str(path)) as source:
-        graph = read(source, ReadOptions(), silent)
+    graph = graph_of(heap, tmp_path)
     search = PileSearch(graph, analyse(graph), ())
     heads = np.array([below[0], more], np.int32) - 1  # the root is no object
 
@@ -256,30 +261,6 @@ def test_of_two_objects_the_one_that_has_nearly_all_is_told(tmp_path: Path) -> N
     assert found.sentence.startswith("One Ring (39.1 KiB")
 
 
-def test_an_exported_variable_of_a_module_is_named(tmp_path: Path) -> None:
-    heap = program()
-    sessions = holding(heap, "Object", orders(heap))
-    cell = heap.node("hidden", "system / Cell", 16, [("internal", "value", sessions)])
-    name = heap.node("string", "sessions", 24)
-    exported = [("internal", "7", name), ("internal", "8", cell)]
-    table = heap.node("array", "", 64, exported)
-    module = heap.node("hidden", "system / SourceTextModule", 80, [
-        ("hidden", 0, table),
-    ])  # fmt: skip
-    native = heap.node("object", "system / NativeContext", 40)
-    scope = heap.node("object", "system / Context", 40, [
-        ("internal", "extension", module), ("internal", "previous", native),
-    ])  # fmt: skip
-    opened = closure(heap, "open", "file:///srv/shop.mjs")
-    heap.edge(opened, "internal", "context", scope)
-    heap.edge(1, "property", "open", opened)
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert "by module-level sessions of srv/shop.mjs" in suspect.sentence
-    assert suspect.cut == "module-level sessions of srv/shop.mjs -> Object"
-
-
 def test_what_has_the_objects_without_a_class_is_named(tmp_path: Path) -> None:
     heap = program()
     replies = []
@@ -299,23 +280,6 @@ def test_what_has_the_objects_without_a_class_is_named(tmp_path: Path) -> None:
     assert "by Shop.state" in suspect.sentence
 
 
-def test_the_variable_that_leads_to_a_librarys_field_is_named(tmp_path: Path) -> None:
-    heap = program()
-    held = holding(heap, "Array", orders(heap))
-    events = heap.node("object", "Events", 40, [("property", "tick", held)])
-    hub = heap.node("object", "Emitter", 40, [("property", "_events", events)])
-    scope = heap.node("object", "system / Context", 40, [("context", "hub", hub)])
-    native = heap.node("object", "system / NativeContext", 40)
-    heap.edge(scope, "internal", "previous", native)
-    opened = closure(heap, "open", "/srv/shop.js")
-    heap.edge(opened, "internal", "context", scope)
-    heap.edge(1, "property", "open", opened)
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert "by Events.tick, from module-level hub of srv/shop.js." in suspect.sentence
-
-
 def test_objects_of_a_class_in_those_without_one_are_named(tmp_path: Path) -> None:
     heap = program()
     jobs = []
@@ -332,18 +296,6 @@ def test_objects_of_a_class_in_those_without_one_are_named(tmp_path: Path) -> No
     (suspect,) = suspects_of(heap, tmp_path)
 
     assert f" with {_MANY} Order are held in a list by Queue.jobs" in suspect.sentence
-
-
-def test_the_field_of_a_holder_that_bun_does_not_record_is_named(
-    tmp_path: Path,
-) -> None:
-    heap = bun(0)
-    held = holding(heap, "Array", orders(heap))
-    heap.node("object", "Depot", 40, [("property", "orders", held)])
-
-    (suspect, *_) = suspects_of(heap, tmp_path)
-
-    assert "held in a list by Depot.orders, from a Map, Set or var" in suspect.sentence
 
 
 def test_what_only_the_global_object_has_in_common_is_not_cut_there(
@@ -569,87 +521,6 @@ def test_values_that_weak_maps_have_for_one_key_are_cut_there(tmp_path: Path) ->
     )
 
 
-def test_a_table_of_bun_is_not_told_again_as_a_suspect(tmp_path: Path) -> None:
-    heap = bun(400)
-    store = heap.node("object", "Store", 40)
-    table = heap.node("hidden", "Cell Butterfly", 17_000)
-    map_ = heap.node("object", "Map", 32, [("internal", "", table)])
-    heap.edge(store, "property", "cache", map_)
-    heap.edge(3, "context", "store", store)
-    heap.edge(3, "internal", "", store)  # as Bun repeats what it has named
-
-    found = suspects_of(heap, tmp_path)
-
-    assert [one.sentence.split(" (")[0] for one in found] == ["400 Session"]
-    about = {"format": "v8", "runtime": "bun", "producer": "Bun", "incomplete": ""}
-    step = next_step(about, "x.heapsnapshot")
-    assert "another dump (in the program, writeHeapSnapshot() of node:v8)" in step.text
-
-
-def test_what_has_a_table_of_bun_is_not_told_beside_its_entries(
-    tmp_path: Path,
-) -> None:
-    heap = bun(4000)
-    heap.nodes[5]["self_size"] = 96  # an empty map
-    table = heap.node("hidden", "Cell Butterfly", 25_000)
-    held = heap.node("object", "Set", 32, [("internal", "", table)])
-    container = heap.node("object", "Container", 40, [("property", "all", held)])
-    environments = [
-        heap.node("object", "system / JSModuleEnvironment", 4000) for _ in range(5)
-    ]
-    heap.edge(environments[0], "context", "container", container)
-    heap.edge(2, "property", "moduleLoader", holding(heap, "Array", environments))
-
-    found = suspects_of(heap, tmp_path)
-
-    assert [one.sentence.split(" (")[0] for one in found] == ["4,000 Session"]
-
-
-def test_a_variable_of_a_module_of_bun_is_named(tmp_path: Path) -> None:
-    heap = bun(0)
-    held = holding(heap, "Array", orders(heap))
-    heap.edge(3, "context", "waiting", held)
-    heap.edge(3, "internal", "", held)
-
-    (suspect, *_) = suspects_of(heap, tmp_path)
-
-    assert "400 Order" in suspect.sentence
-    assert "held in a list by module-level waiting" in suspect.sentence
-    assert suspect.cut == "module-level waiting -> Array"
-    assert suspect.retained_bytes == 200 * _MANY + 16
-
-
-def test_a_map_of_lists_in_bun_needs_room_for_the_lists(tmp_path: Path) -> None:
-    heap = bun(0)
-    holding(heap, "Array", orders(heap))
-    for _ in range(90):
-        holding(heap, "Array", [heap.node("object", "Order", 20)])
-
-    (suspect, *_) = suspects_of(heap, tmp_path)
-
-    assert "with room for about 4,096." in suspect.advice
-
-
-def test_the_scope_around_another_one_is_no_variable(tmp_path: Path) -> None:
-    heap = program()
-    scope = heap.node("object", "system / Context", 40)
-    inner = heap.node("object", "system / Context", 40)
-    heap.edge(
-        scope, "internal", "previous", heap.node("object", "system / NativeContext", 40)
-    )
-    heap.edge(inner, "internal", "previous", scope)
-    opened = closure(heap, "open", "/srv/shop.js")
-    heap.edge(opened, "internal", "context", inner)
-    heap.edge(1, "property", "open", opened)
-    shop = heap.node("object", "Shop", 40)
-    heap.edge(shop, "property", "orders", holding(heap, "Array", orders(heap)))
-    heap.edge(scope, "internal", "extension", shop)
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert "previous" not in suspect.sentence
-
-
 def test_all_of_what_has_the_objects_are_counted(tmp_path: Path) -> None:
     heap = program()
     errors = [
@@ -664,121 +535,6 @@ def test_all_of_what_has_the_objects_are_counted(tmp_path: Path) -> None:
 
     assert suspect.sentence.startswith(f"{_MANY} Order (")
     assert f" with {_MANY} Error are held in a list by Shop.failed" in suspect.sentence
-
-
-def scope_of(heap: V8Heap, function: int, outer: int) -> int:
-    """The scope of a function, in another one or in that of all scripts."""
-    scope = heap.node("object", "system / Context", 40)
-    heap.edge(scope, "internal", "previous", outer)
-    heap.edge(function, "internal", "context", scope)
-    return scope
-
-
-@pytest.mark.parametrize("variable", ["recent", "previous"])
-def test_a_variable_of_a_function_is_named_where_several_places_lead_to_it(
-    variable: str, tmp_path: Path
-) -> None:
-    """Also one with the name of the engine's link to the scope around another one."""
-    heap = program()
-    native = heap.node("object", "system / NativeContext", 40)
-    module = scope_of(heap, closure(heap, "start", "/srv/shop.js"), native)
-    add = closure(heap, "add", "/srv/shop.js")
-    scope = scope_of(heap, add, module)
-    heap.edge(scope, "context", variable, holding(heap, "Array", orders(heap)))
-    for name in ("Shop", "Exports"):
-        owner = heap.node("object", name, 40, [("property", "add", add)])
-        heap.edge(1, "property", name, owner)
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert suspect.cut == f"variable {variable} of a function in srv/shop.js -> Array"
-    assert suspect.advice.endswith("that holds one of them is add shop.js:10:5.")
-    assert suspect.retained_bytes == 200 * _MANY + 16
-
-
-def test_a_collection_in_a_scope_that_several_functions_share_is_named(
-    tmp_path: Path,
-) -> None:
-    heap = program()
-    native = heap.node("object", "system / NativeContext", 40)
-    module = scope_of(heap, closure(heap, "start", "/srv/shop.js"), native)
-    add, size = (closure(heap, name, "/srv/shop.js") for name in ("add", "size"))
-    scope = scope_of(heap, add, module)
-    heap.edge(size, "internal", "context", scope)
-    heap.edge(scope, "context", "recent", holding(heap, "Array", orders(heap)))
-    fields = [("property", "add", add), ("property", "size", size)]
-    store = heap.node("object", "Object", 40, fields)
-    shop = heap.node("object", "Shop", 40, [("property", "store", store)])
-    heap.edge(1, "property", "shop", shop)
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert " entries of Array recent at Shop.store -> Object;" in suspect.advice
-
-
-def test_variables_that_together_hold_what_refers_to_one_another_are_named(
-    tmp_path: Path,
-) -> None:
-    heap = program()
-    native = heap.node("object", "system / NativeContext", 40)
-    start = closure(heap, "start", "/srv/bootstrap.js")
-    heap.edge(1, "property", "start", start)
-    module = scope_of(heap, start, native)
-    for number in range(80):  # too many places to name hold the scope of the script
-        function = closure(heap, f"f{number}", "/srv/bootstrap.js")
-        heap.edge(function, "internal", "context", module)
-        heap.edge(1, "property", f"f{number}", function)
-    entries, handlers = [], []
-    for order in orders(heap):
-        tip = heap.node("object", "Tip", 40, [("property", "_element", order)])
-        entries += [order, tip]
-        handler = closure(heap, "handler", "/srv/bootstrap.js")
-        heap.edge(scope_of(heap, handler, module), "context", "element", order)
-        heap.edge(handler, "property", "delegate", tip)
-        handlers.append(handler)
-    table = heap.node(
-        "array", "", 40, [("internal", str(at), one) for at, one in enumerate(entries)]
-    )
-    by_element = heap.node("object", "Map", 16, [("internal", "table", table)])
-    heap.edge(module, "context", "byElement", by_element)
-    heap.edge(module, "context", "registry", holding(heap, "Object", handlers))
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert set(suspect.cut.split(" and ")) == {
-        "module-level byElement of srv/bootstrap.js -> Map",
-        "module-level registry of srv/bootstrap.js -> Object",
-    }
-    assert suspect.object_count == _MANY
-
-
-def test_the_hidden_class_of_a_scope_is_no_variable(tmp_path: Path) -> None:
-    heap = program()
-    native = heap.node("object", "system / NativeContext", 40)
-    start = closure(heap, "start", "/srv/shop.js")
-    heap.edge(1, "property", "start", start)
-    shape = heap.node("object shape", "system / Map", 40, [("internal", "context", 1)])
-    heap.edge(scope_of(heap, start, native), "internal", "map", shape)
-    waiting = heap.node("object", "Promise", 40)
-    heap.edge(waiting, "internal", "result", holding(heap, "Array", orders(heap)))
-    heap.edge(1, "property", "first", waiting)
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert suspect.sentence.endswith("held in a list by global.first.")
-
-
-def test_the_name_of_a_script_makes_no_cache_of_its_variables(tmp_path: Path) -> None:
-    heap = program()
-    native = heap.node("object", "system / NativeContext", 40)
-    start = closure(heap, "start", "/srv/cache.js")
-    heap.edge(1, "property", "start", start)
-    held = holding(heap, "Array", orders(heap))
-    heap.edge(scope_of(heap, start, native), "context", "pool", held)
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert " in a list by module-level pool of " in suspect.sentence
 
 
 def class_of(heap: V8Heap, name: str, script: str) -> None:
@@ -852,26 +608,6 @@ def test_an_object_with_a_field_for_each_is_a_map(
 
     assert " are held in a map by Shop.orders" in suspect.sentence
     assert suspect.advice == "To free them, remove entries at Shop.orders -> Object."
-
-
-def test_the_function_is_told_whose_suspended_variable_has_the_objects(
-    tmp_path: Path,
-) -> None:
-    heap = program()
-    poll = closure(heap, "poll", "/srv/shop.js")
-    held = holding(heap, "Array", orders(heap))
-    registers = heap.node("array", "", 64, [("element", 0, held)])
-    suspended = heap.node("object", "Generator", 80, [
-        ("internal", "function", poll),
-        ("internal", "parameters_and_registers", registers),
-    ])  # fmt: skip
-    waiting = heap.node("object", "Promise", 40)
-    heap.edge(waiting, "internal", "result", suspended)
-    heap.edge(1, "property", "first", waiting)
-
-    (suspect,) = suspects_of(heap, tmp_path)
-
-    assert suspect.advice.endswith("that holds one of them is poll shop.js:10:5.")
 
 
 @pytest.mark.parametrize("kind", ["(object properties)", "system / PropertyArray"])
@@ -970,32 +706,3 @@ def test_objects_in_the_map_that_each_entry_of_a_list_has_are_in_the_list(
     assert found.advice == (
         "To free them, remove entries of Array ['_calls'] at Shop.bus -> {emit, on}."
     )
-
-
-@pytest.mark.parametrize(
-    ("folder", "count"), [("/srv/node_modules/yjs", 0), ("/srv/lib", 1)]
-)
-def test_variables_of_scripts_of_libraries_are_no_small_group(
-    folder: str, count: int, tmp_path: Path
-) -> None:
-    heap = program()
-    native = heap.node("object", "system / NativeContext", 40)
-    functions = [closure(heap, f"f{at}", f"{folder}/y.js") for at in range(120)]
-    for function in functions:
-        text = heap.node("string", "x", 60)
-        heap.edge(scope_of(heap, function, native), "context", "text", text)
-    methods = holding(heap, "Array", functions)
-    library = heap.node("object", "Doc", 40, [("property", "methods", methods)])
-    heap.edge(1, "property", "doc", library)
-    shop = heap.node("object", "Shop", 40)
-    held = [heap.node("object", "Order", 2000) for _ in range(_MANY)]
-    heap.edge(shop, "property", "orders", holding(heap, "Array", held))
-    heap.edge(1, "property", "shop", shop)
-    path = tmp_path / "x.heapsnapshot"
-    path.write_bytes(heap.bytes())
-    with open_source(str(path)) as source:
-        graph = read(source, ReadOptions(), silent)
-
-    smaller = find_suspects(graph, analyse(graph)).smaller
-
-    assert [one.object_count for one in smaller] == [120] * count

@@ -270,15 +270,7 @@ def test_listeners_of_deno_are_event_handlers_of_the_programs_signal(
 
 def test_what_the_runtime_itself_awaits_may_be_under_way(tmp_path: Path) -> None:
     heap = program()
-    promises = []
-    for order in orders(heap):
-        reaction = heap.node("hidden", "system / PromiseReaction", 24, [
-            ("internal", "fulfill_handler", order),
-        ])  # fmt: skip
-        promises.append(heap.node("object", "Promise", 40, [
-            ("internal", "reactions_or_result", reaction),
-        ]))  # fmt: skip
-    ring = holding(heap, "Array", promises)
+    ring = holding(heap, "Array", [heap.promise(order) for order in orders(heap)])
     native = heap.node("object", "system / NativeContext", 40)
     scope = heap.node("object", "system / Context", 40, [
         ("context", "promiseRing", ring), ("internal", "previous", native),
@@ -403,12 +395,7 @@ def test_a_chain_of_promises_is_no_metadata_of_the_engine(tmp_path: Path) -> Non
             ("internal", "extension", below),
         ])  # fmt: skip
         heap.edge(handler, "internal", "context", scope)
-        reaction = heap.node("hidden", "system / PromiseReaction", 24, [
-            ("internal", "fulfill_handler", handler),
-        ])  # fmt: skip
-        below = heap.node("object", "Promise", 200, [
-            ("internal", "reactions_or_result", reaction),
-        ])  # fmt: skip
+        below = heap.promise(handler, size=200)
     shop = heap.node("object", "Shop", 40, [("property", "watched", below)])
     heap.edge(1, "property", "shop", shop)
 

@@ -1,0 +1,90 @@
+"""Suspects of programs of Bun, whose dumps do not record what collections hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingest.reports.suspects import next_step
+from tests.dumps.v8 import bun
+from tests.unit.suspects.test_v8_leaks import (
+    _MANY,
+    holding,
+    orders,
+    suspects_of,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_field_of_a_holder_that_bun_does_not_record_is_named(
+    tmp_path: Path,
+) -> None:
+    heap = bun(0)
+    held = holding(heap, "Array", orders(heap))
+    heap.node("object", "Depot", 40, [("property", "orders", held)])
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert "held in a list by Depot.orders, from a Map, Set or var" in suspect.sentence
+
+
+def test_a_table_of_bun_is_not_told_again_as_a_suspect(tmp_path: Path) -> None:
+    heap = bun(400)
+    store = heap.node("object", "Store", 40)
+    table = heap.node("hidden", "Cell Butterfly", 17_000)
+    map_ = heap.node("object", "Map", 32, [("internal", "", table)])
+    heap.edge(store, "property", "cache", map_)
+    heap.edge(3, "context", "store", store)
+    heap.edge(3, "internal", "", store)  # as Bun repeats what it has named
+
+    found = suspects_of(heap, tmp_path)
+
+    assert [one.sentence.split(" (")[0] for one in found] == ["400 Session"]
+    about = {"format": "v8", "runtime": "bun", "producer": "Bun", "incomplete": ""}
+    step = next_step(about, "x.heapsnapshot")
+    assert "another dump (in the program, writeHeapSnapshot() of node:v8)" in step.text
+
+
+def test_what_has_a_table_of_bun_is_not_told_beside_its_entries(
+    tmp_path: Path,
+) -> None:
+    heap = bun(4000)
+    heap.nodes[5]["self_size"] = 96  # an empty map
+    table = heap.node("hidden", "Cell Butterfly", 25_000)
+    held = heap.node("object", "Set", 32, [("internal", "", table)])
+    container = heap.node("object", "Container", 40, [("property", "all", held)])
+    environments = [
+        heap.node("object", "system / JSModuleEnvironment", 4000) for _ in range(5)
+    ]
+    heap.edge(environments[0], "context", "container", container)
+    heap.edge(2, "property", "moduleLoader", holding(heap, "Array", environments))
+
+    found = suspects_of(heap, tmp_path)
+
+    assert [one.sentence.split(" (")[0] for one in found] == ["4,000 Session"]
+
+
+def test_a_map_of_lists_in_bun_needs_room_for_the_lists(tmp_path: Path) -> None:
+    heap = bun(0)
+    holding(heap, "Array", orders(heap))
+    for _ in range(90):
+        holding(heap, "Array", [heap.node("object", "Order", 20)])
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert "with room for about 4,096." in suspect.advice
+
+
+def test_a_variable_of_a_module_of_bun_is_named(tmp_path: Path) -> None:
+    heap = bun(0)
+    held = holding(heap, "Array", orders(heap))
+    heap.edge(3, "context", "waiting", held)
+    heap.edge(3, "internal", "", held)
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert "400 Order" in suspect.sentence
+    assert "held in a list by module-level waiting" in suspect.sentence
+    assert suspect.cut == "module-level waiting -> Array"
+    assert suspect.retained_bytes == 200 * _MANY + 16
