@@ -77,6 +77,7 @@ class Platform(NamedTuple):
     writes: str
 
 
+_is_pattern = re.compile(r"[*?[]").search
 _BOUNDED = tuple(
     f"*{name}{arguments}"
     for name in (
@@ -492,5 +493,13 @@ class Runtime:
 
 def _any(globs: Sequence[str]) -> Callable[[str], object]:
     """A match of any of some globs against a whole name."""
+    # Most are names or beginnings of names, for which no pattern has to be compiled.
+    names = frozenset(glob for glob in globs if not _is_pattern(glob))
+    begins = [glob for glob in globs if glob[-1:] == "*" and not _is_pattern(glob[:-1])]
+    beginnings = tuple(glob[:-1] for glob in begins)
+    others = [glob for glob in globs if glob not in names and glob not in begins]
     # An empty alternative would match every name.
-    return re.compile("|".join(map(translate, globs)) or "(?!)").match
+    matches = re.compile("|".join(map(translate, others)) or "(?!)").match
+    return lambda name: (
+        name in names or name.startswith(beginnings) or matches(name) is not None
+    )

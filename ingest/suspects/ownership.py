@@ -16,6 +16,7 @@ from ingest.analysis.distances import ROOT, UNREACHABLE, search_roots
 from ingest.analysis.types import rows_where
 from ingest.arrays.compiled import kernel
 from ingest.arrays.search import place_of
+from ingest.arrays.spans import rows_in
 from ingest.heap.graph import NO_TYPE, OF_LOADER, RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.system.memory import in_ranges
@@ -175,8 +176,8 @@ def _statics(graph: HeapGraph) -> Bools:
     is_field = np.array(
         [not name.startswith("<") for name in graph.field_names], np.bool_
     )
-    for row in described_types(graph):
-        _mark(graph, row, is_field, found)
+    rows = np.fromiter(described_types(graph), np.int64)
+    _mark(graph, rows, is_field, found)
     runtime = named(graph.runtime)
     asked = {name for name in (*runtime.holders, runtime.variables_type) if name}
     for kind, name in enumerate(graph.type_names):
@@ -191,8 +192,7 @@ def _statics(graph: HeapGraph) -> Bools:
             told = {field for field, text in words.items() if text != "{name}"}
             is_field = np.array([name in told for name in graph.field_names], np.bool_)
             rows = rows[_are_of_program(graph, rows)]
-        for row in rows.tolist():
-            _mark(graph, row, is_field if words else None, found)
+        _mark(graph, rows, is_field if words else None, found)
     return found
 
 
@@ -208,15 +208,17 @@ def _are_of_program(graph: HeapGraph, rows: NDArray[np.int64]) -> Bools:
     return np.asarray(is_own)
 
 
-def _mark(graph: HeapGraph, row: int, is_field: Bools | None, found: Bools) -> None:
-    """Mark what an object has in some fields, or all that it has."""
+def _mark(
+    graph: HeapGraph, rows: NDArray[np.int64], is_field: Bools | None, found: Bools
+) -> None:
+    """Mark what objects have in some fields, or all that they have."""
     assert graph.ref_field is not None
-    part = slice(*graph.ref_start[row : row + 2].tolist())
-    targets = graph.ref_target[part]
+    begin = graph.ref_start[rows]
+    held = rows_in(begin, graph.ref_start[rows + 1] - begin)
     if is_field is not None:
-        fields = graph.ref_field[part]
-        targets = targets[(fields >= 0) & is_field[np.maximum(fields, 0)]]
-    found[targets] = True
+        fields = graph.ref_field[held]
+        held = held[(fields >= 0) & is_field[np.maximum(fields, 0)]]
+    found[graph.ref_target[held]] = True
 
 
 def ownership(

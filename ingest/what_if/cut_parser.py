@@ -167,25 +167,31 @@ class CutParser:
         begin = graph.ref_start[rows]
         counts = graph.ref_start[rows + 1] - begin
         if _FEW * int(counts.sum()) < graph.reference_count:
-            references = np.zeros(graph.reference_count, np.bool_)
             theirs = rows_in(begin, counts)
-            references[theirs] = targets[graph.ref_target[theirs]]
+            theirs = theirs[targets[graph.ref_target[theirs]]]
         else:
             counts = np.diff(graph.ref_start)
-            references = np.repeat(step.objects, counts) & targets[graph.ref_target]
+            theirs = np.flatnonzero(
+                np.repeat(step.objects, counts) & targets[graph.ref_target]
+            )
         if step.field is not None:
-            references &= self._has_field(graph.ref_field, step.field)
-            roots &= self._has_field(graph.root_field, step.field)
+            theirs = theirs[self._has_field(graph.ref_field, step.field, theirs)]
+            at = np.flatnonzero(roots)
+            roots[at] = self._has_field(graph.root_field, step.field, at)
+        references = np.zeros(graph.reference_count, np.bool_)
+        references[theirs] = True
         return references, roots
 
-    def _has_field(self, fields: Ints | None, name: str) -> Bools:
-        """Which references or roots have a field; none if no fields are recorded."""
+    def _has_field(
+        self, fields: Ints | None, name: str, rows: NDArray[np.intp]
+    ) -> Bools:
+        """Which of some references or roots have a field; none if none is recorded."""
         if fields is None:
-            return np.zeros(1, np.bool_)
+            return np.zeros(len(rows), np.bool_)
         if element := _ELEMENT.fullmatch(name):
-            return np.asarray(fields == -1 - int(element[1]))
-        rows = [i for i, field in enumerate(self._graph.field_names) if field == name]
-        return np.isin(fields, rows)
+            return np.asarray(fields[rows] == -1 - int(element[1]))
+        kinds = [i for i, field in enumerate(self._graph.field_names) if field == name]
+        return np.isin(fields[rows], kinds)
 
     def _step(self, text: str, *, first: bool) -> _Step:
         graph = self._graph
