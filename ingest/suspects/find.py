@@ -49,7 +49,7 @@ from ingest.what_if.places import OF_THREADS
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -278,15 +278,12 @@ class _Search:
         """The suspects among piles, the best first; none within another one."""
         # Of what is in one container, the program's own objects are named.
         classes = self._search.classes
-
-        def is_of_library(one: _Told) -> bool:
-            return bool(classes[one.held.pile.type_index] != TypeClass.PROGRAM)
-
         by_cut: dict[str, _Told] = {}
         told = self._joined(told)
 
         def worth(one: _Told) -> tuple[bool, bool, float]:
-            return is_of_library(one), not one.evidence.is_done, -one.score
+            is_of_library = classes[one.held.pile.type_index] != TypeClass.PROGRAM
+            return bool(is_of_library), not one.evidence.is_done, -one.score
 
         for one in sorted(told, key=worth):
             by_cut.setdefault(one.words.cut, one)
@@ -552,6 +549,11 @@ class _Search:
         of_threads = holder.root_kind in OF_THREADS
         has_many |= of_threads and have_many_roots(metrics, pile.members)
         of_threads &= has_many or is_group
+
+        def have_all(rows: Iterable[int]) -> list[int]:
+            least = ENOUGH * cut.freed_bytes
+            return [row for row in rows if metrics.retained_bytes[row] >= least]
+
         words = Words(
             type_name=graph.type_names[pile.type_index],
             object_count=pile.object_count,
@@ -560,12 +562,9 @@ class _Search:
             share=cut.freed_bytes / metrics.reachable_bytes,
             holder=holder,
             between=[graph.type_name(at) for at in holder.between],
-            outer=[
-                graph.type_name(at)
-                for at in (() if is_group else holder.between)
-                if metrics.retained_bytes[at] >= ENOUGH * cut.freed_bytes
-            ],
+            outer=[] if is_group else [*map(graph.type_name, have_all(holder.between))],
             is_run=pile.is_run,
+            is_chain=pile.is_run and bool(have_all(pile.members[:1])),
             is_collection=is_collection(graph, self._search.classes, pile.type_index),
             captions=graph.captions,
             runtime=graph.runtime,

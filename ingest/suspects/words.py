@@ -87,6 +87,7 @@ _PHRASES = {
     "handles": "",
 }
 
+_TABLES = ("list", "map", "set")
 _MANY_IN = ("queue", "map", "stack", "list")
 """Patterns of collections, of which one may be inside of each entry of another."""
 
@@ -151,6 +152,7 @@ class Words:
             for what each object has its own of.
         are_keys_too: Whether they are keys of entries, and the values of these as well.
         is_run: Whether objects of the type retain one another.
+        is_chain: Whether one of them retains all others.
         is_collection: Whether objects of the type are collections themselves, so that
             one that leads to them may be what they are in.
         captions: Short names of the types.
@@ -231,6 +233,7 @@ class Words:
     is_collection: bool = False
     outer: Sequence[str] = ()
     are_keys_too: bool = False
+    is_chain: bool = False
 
     @cached_property
     def pattern(self) -> str:
@@ -247,6 +250,8 @@ class Words:
             return "event handlers"
         is_handle = holder.index < 0 and holder.root_kind in ("handle", "jni_global")
         for pattern, matches in _patterns(self.runtime):
+            if self.is_chain and pattern in _TABLES:
+                continue  # which has the first one only
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
             if pattern in _MANY_IN and self._is_in_outer:

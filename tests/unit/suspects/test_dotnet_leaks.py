@@ -291,6 +291,19 @@ def test_functions_that_wrap_one_another_are_no_event(tmp_path: Path) -> None:
     assert "are held in a linked list by static field Steps.Pipeline" in found.sentence
 
 
+def test_a_chain_of_which_a_map_has_the_first_is_a_linked_list(tmp_path: Path) -> None:
+    """As descriptions of a type, each of which asks the one before it."""
+    shop, chain = Program(), list[int]()
+    for _ in range(300):
+        chain = [shop.make("App.Node", 48, *shop.things("App.Text", 1), *chain)]
+    buckets = shop.make("System.Collections.Hashtable+bucket[]", 96, *chain)
+    table = shop.make("System.Collections.Hashtable", 88, buckets)
+    shop.root("[static var App.Types.Table]", table)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " are held in a linked list by static field Types.Table" in found.sentence
+
+
 def test_queries_that_wrap_one_another_are_containers(tmp_path: Path) -> None:
     shop = Program()
     at = 0
