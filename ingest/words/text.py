@@ -26,7 +26,10 @@ _QUALIFIER = re.compile(rf"(?<!{_WORD})(?:{_WORD}+(?:\.|::?))+(?=[^\s.:,\[\]])")
 _URL_OR_QUALIFIER = re.compile(
     rf"((?:[\w-]+:)*[\w+.-]+://[^\s,<>()\[\]]*)|{_QUALIFIER.pattern}"
 )
-_SCRIPT = re.compile(r"(module |scope in )(?:(?:.*/)?([^/]+/[^/]+)|([^/]+))$")
+_SCRIPT = re.compile(
+    r"(module |scope in )"
+    r"(?:.*/node_modules/(?P<library>.+)|(?:.*/)?(?P<file>[^/]+/[^/]+)|(?P<alone>[^/]+))$"
+)
 _LONGEST_NAME = 4096
 CAPTION_LENGTH = 120
 FORMULA = r"^[=+\-@\t\r]"
@@ -118,7 +121,7 @@ def _without_namespaces(name: str) -> str:
     if name.startswith("{"):  # the fields of a JavaScript object, whose names have dots
         return name
     if found := _SCRIPT.match(name):  # the variables of a JavaScript script
-        return found[1] + (found[2] or found[3])
+        return found[1] + (found["library"] or found["file"] or found["alone"])
     if "://" in name:  # the location of a JavaScript function
         return _URL_OR_QUALIFIER.sub(lambda found: found[1] or "", name)
     return _QUALIFIER.sub("", name)

@@ -78,6 +78,10 @@ def test_the_location_of_a_function_is_not_cut() -> None:
     [
         ("module /srv/app/store.js", "module app/store.js"),
         ("module store.js", "module store.js"),
+        (
+            "scope in /srv/node_modules/@a/bus/esm/index.js",
+            "scope in @a/bus/esm/index.js",
+        ),
         ("scope in file:///srv/app/lib/a.mjs", "scope in lib/a.mjs"),
         ("scope in node:internal/timers", "scope in node:internal/timers"),
     ],
