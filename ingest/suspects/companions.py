@@ -215,7 +215,10 @@ class Companions:
         if kind is None:
             kind = self._inside(pile, freed)
         if kind is not None:
-            return self._told_inside(held, kind, rows[kinds == kind])
+            found = self._collected(held, kind, rows[kinds == kind])
+            if found is None and (boxed := self._boxed(pile)) is not None:
+                kind = boxed
+            return found or self._told_inside(held.pile, kind, rows[kinds == kind])
         if (elements := self._elements(pile, freed)) is not None:
             found = self._collected(held, *elements)
             if found is not None:
@@ -255,13 +258,11 @@ class Companions:
         return not KEY_FIELDS.isdisjoint(map(self._graph.field_name, at))
 
     def _told_inside(
-        self, held: Held, kind: int, rows: NDArray[np.int32]
+        self, pile: Pile, kind: int, rows: NDArray[np.int32]
     ) -> tuple[str, str]:
-        """Objects that those of a pile have, in words, and the cut of the field."""
-        if (found := self._collected(held, kind, rows)) is not None:
-            return found
+        """Objects that those of a pile have, in words, without a cut."""
         told = self._counted(kind, len(rows))
-        part = self._paths.part_inside(held.pile.type_index, rows)
+        part = self._paths.part_inside(pile.type_index, rows)
         return f"{told} in {part}" if part else told, ""
 
     def _collected(
@@ -332,6 +333,25 @@ class Companions:
             if (graph.type_index[above] == pile.type_index).any():
                 return None
         return kind, int(many[kind])
+
+    def _boxed(self, pile: Pile) -> int | None:
+        """The class of which each object of a pile has one, and nothing besides.
+
+        As the references of a library, in which it keeps whatever a program has made.
+        """
+        graph, metrics = self._graph, self._metrics
+        found = set[int]()
+        for member in some_of(pile.members, _SAMPLE).tolist():
+            rows = graph.ref_target[slice(*graph.ref_start[member:][:2])]
+            kinds = graph.type_index[rows]
+            rows = rows[(kinds < 0) | (self._classes[kinds] != TypeClass.METADATA)]
+            if len(rows) != 1 or metrics.dominator[rows[0]] != member:
+                return None
+            found.add(int(graph.type_index[rows[0]]))
+        kind = found.pop()
+        is_own = kind >= 0 and self._classes[kind] == TypeClass.PROGRAM
+        tells = is_own and not self._paths.cuts.has_no_class[kind]
+        return kind if tells and not found and kind != pile.type_index else None
 
     def _of_each(self, pile: Pile, lost: Bools) -> int | None:
         """The class of which each object of a pile without a class refers to one.

@@ -420,3 +420,21 @@ def test_keys_and_values_of_one_type_are_told_as_both(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("1,800 Long (")
     assert " are held as keys and values in a map by static field " in found.sentence
+
+
+def test_what_each_reference_of_a_library_has_is_told(tmp_path: Path) -> None:
+    """A request tells more than the stream in it, which has most bytes."""
+    shop = Program()
+    shop.cls("lib/Refs$Ref", "value")
+    shop.cls("app/Request", "stream", "headers")
+    shop.cls("lib/Stream", "buffer")
+    refs = []
+    for _ in range(300):
+        stream = shop.make("lib/Stream", buffer=shop.data(900))
+        request = shop.make("app/Request", stream=stream, headers=shop.data(90))
+        refs.append(shop.make("lib/Refs$Ref", value=request))
+    shop.main(REFS=shop.map_of(refs))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Refs$Ref (")
+    assert " with 300 Request are held in a map by " in found.sentence
