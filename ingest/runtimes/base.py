@@ -121,6 +121,8 @@ class Runtime:
             and the fields by which parts of a text refer to it.
         of_loaders: Types whose objects are such data too, unless there are many more
             of them than of another type: open archives, and those of class loaders.
+        loaders: Regular expression of the names of class loaders: what one has is known
+            of its code, not what the program has it for.
         fixed: Globs of collections that cannot grow once they are made.
         values: Globs of values that would otherwise be containers, such as large arrays
             of numbers.
@@ -298,6 +300,7 @@ class Runtime:
     stubs: str = ""
     code_texts: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
     of_loaders: Mapping[str, str] = field(default_factory=dict)
+    loaders: str = r"(?!)"
     fixed: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()

@@ -19,16 +19,19 @@ JVM = Runtime(
         ),
     },
     metadata=(
-        "java.lang.Class", "java.lang.ClassLoader", "*ClassLoader",
-        "*ClassLoaders$*", "java.lang.Module", "java.lang.module.*",
-        "java.lang.Module$*", "java.lang.reflect.*", "java.lang.invoke.*",
-        "java.lang.ClassValue*", "java.security.ProtectionDomain*",
-        "jdk.internal.reflect.*", "sun.reflect.*", "dalvik.system.*",
-        "java.lang.DexCache", "java.lang.ref.Finalizer$*", "jdk.internal.jimage.*",
+        # Of class loaders only those that each program has.
+        "java.lang.Class", "java.lang.ClassLoader", "java.lang.BootClassLoader",
+        "jdk.*ClassLoader*", "sun.*ClassLoader*", "java.lang.Module",
+        "java.lang.module.*", "java.lang.Module$*", "java.lang.reflect.*",
+        "java.lang.invoke.*", "java.lang.ClassValue*",
+        "java.security.ProtectionDomain*", "jdk.internal.reflect.*", "sun.reflect.*",
+        "dalvik.system.*", "java.lang.DexCache", "java.lang.ref.Finalizer$*",
+        "jdk.internal.jimage.*",
         # What Groovy knows of each class.
         "org.codehaus.groovy.reflection.*", "org.codehaus.groovy.runtime.metaclass.*",
         "org.codehaus.groovy.runtime.callsite.*", "groovy.lang.MetaClassImpl*",
     ),
+    loaders=r"ClassLoader$",
     # The directories of open archives: most programs open none but their class path.
     of_loaders={
         "java.util.zip.ZipFile$Source": "jdk.internal.loader.URLClassPath$JarLoader",

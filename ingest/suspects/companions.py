@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -428,7 +429,9 @@ class Companions:
         is_it &= sizes >= _BESIDE * freed_bytes
         own = family(names[pile.type_index])
         found = [
-            at for at in np.flatnonzero(is_it).tolist() if family(names[at]) != own
+            at
+            for at in np.flatnonzero(is_it).tolist()
+            if family(names[at]) != own and not re.search(types.loaders, names[at])
         ]
         return max(found, key=sizes.__getitem__, default=None)
 

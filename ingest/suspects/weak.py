@@ -134,20 +134,30 @@ def _without_referents(graph: HeapGraph, members: NDArray[np.int32]) -> str:
 def _are_keys_held(
     graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
 ) -> bool:
-    """Whether the objects are values of a weak map which hold the keys of these."""
-    entry_type = named(graph.runtime).weak_entry
-    if not entry_type:
+    """Whether the objects are in values of one weak map, which hold the keys of these.
+
+    They may be the values, or in these, as methods that a value maps.
+    """
+    if named(graph.runtime).weak_entry not in graph.type_names:
         return False
-    for member in members[:_ENTRIES].tolist():
-        entry = int(metrics.path_parent[member])
-        if entry < 0 or graph.type_name(entry) != entry_type:
+    kind = graph.type_names.index(named(graph.runtime).weak_entry)
+    tables = set[int]()
+    for at in members[:_ENTRIES].tolist():
+        for _ in range(MOST_LEVELS):
+            at = int(metrics.path_parent[at])
+            if at < 0 or graph.type_index[at] == kind:
+                break
+        if at < 0 or graph.type_index[at] != kind:
             return False
-        at = next(iter(_targets(graph, entry, RefKind.WEAK)), -1)
+        entry, at = at, next(iter(_targets(graph, at, RefKind.WEAK)), -1)
         while at >= 0 and at != entry:
             at = int(metrics.dominator[at])
         if at != entry:
             return False
-    return True
+        while at >= 0 and graph.type_index[at] == kind:  # others lead to it
+            at = int(metrics.path_parent[at])
+        tables.add(at)
+    return len(tables) == 1
 
 
 def stale_entries(
