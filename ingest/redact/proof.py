@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.progress import Progress
     from ingest.redact import Redacted
-    from ingest.suspects.find import Suspect
+    from ingest.suspects.suspect import Suspect
 
 _COLUMNS = (
     "object_id", "type_index", "shallow_bytes", "ref_start", "ref_target", "ref_kind",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.find import Suspect
+    from ingest.suspects.suspect import Suspect
 
 _NO_SUSPECTS = (
     "No leak suspects: no group of objects of one type, kept alive by one holder or by "

@@ -10,52 +10,32 @@ types of the runtime is our own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import NO_TYPE, RefKind, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.companions import Companions
 from ingest.suspects.covers import ENOUGH, MOST_LEVELS
 from ingest.suspects.edges import has_bit
-from ingest.suspects.ended import detached_with, held_with
-from ingest.suspects.evidence import (
-    Evidence,
-    Wait,
-    cancelled_tasks,
-    evidence,
-    finalizer,
-    finalizer_rests,
-    have_many_roots,
-    have_one_root,
-    place_of_threads,
-    stacks_of,
-    unused_slots,
-    wait_of,
-)
 from ingest.suspects.outside import outside_of, with_outside
-from ingest.suspects.own import are_scopes_of_libraries, is_collection, of_library
+from ingest.suspects.own import are_scopes_of_libraries
 from ingest.suspects.ownership import from_owners, with_types_by_name
-from ingest.suspects.piles import FEW_WITHOUT_CONTAINER, SAMPLE, Held, Pile, PileSearch
-from ingest.suspects.words import Words, counted_objects
-from ingest.what_if.places import OF_THREADS
-from ingest.words.text import human_bytes
+from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
+from ingest.suspects.suspect import Accused, Suspect, Telling, is_one_of_several
+from ingest.suspects.words import counted_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.holders import Holder
 
 SUSPECT_SHARE = 0.10
 """A suspect has at least this share of the reachable bytes without metadata."""
@@ -96,64 +76,6 @@ class Findings(NamedTuple):
     garbage: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """One leak suspect: objects of one type that one holder keeps alive.
-
-    Attributes:
-        type_index: Their type.
-        object_count: How many there are.
-        retained_bytes: Bytes of the heap that are freed with them.
-        share: Share of the reachable bytes, 0 to 1; where there is much memory outside
-            the heap, of both.
-        object_index: The one that retains most.
-        container_index: The object they accumulate in: an entry of the holder, the
-            holder, or the object itself.
-        pattern: How they are held, such as ``list`` or ``event handlers``; see
-            `ingest.suspects.words`.
-        holder: Full name of the program's type that refers to them, directly or through
-            containers; ``None`` where only the runtime does.
-        reference: Field or static field of the holder; ``None`` where the format
-            records none.
-        root_kind: Kind of the root at the start of the path, such as ``static``.
-        root_name: Its static field or type, or its thread; ``None`` if not recorded.
-        path: A shortest path from a root to the object that retains most: the
-            root, then objects, each after the field that refers to it. Runs of one
-            type and the middle of long paths are folded.
-        cut: The reference to remove, as ``Holder.field -> Type``.
-        cut_step: The first step of the path that the cut frees; ``None`` if it is
-            folded.
-        advice: What to do to free them, in a sentence.
-        signs: Sentences that speak for a leak, besides the size.
-        doubts: Sentences that speak against one.
-        contents: Types that have most of the bytes, as ``1,200 Tile, 3.1 MiB``.
-        sentence: All of this in a sentence, with short type names.
-        fingerprint: Equal for the same leak in another dump, of this run or of
-            another one; see `ingest.analysis.fingerprints`.
-    """
-
-    type_index: int
-    object_count: int
-    retained_bytes: int
-    share: float
-    object_index: int
-    container_index: int
-    pattern: str
-    holder: str | None
-    reference: str | None
-    root_kind: str
-    root_name: str | None
-    path: tuple[str, ...]
-    cut: str
-    cut_step: int | None
-    contents: tuple[str, ...]
-    sentence: str
-    fingerprint: str
-    advice: str
-    signs: tuple[str, ...]
-    doubts: tuple[str, ...]
-
-
 def find_suspects(
     graph: HeapGraph,
     metrics: HeapMetrics,
@@ -179,27 +101,6 @@ def find_suspects(
     return _Search(graph, owned, own, outside).findings()
 
 
-class _Told(NamedTuple):
-    """A pile and its cut, in words, with evidence besides the size.
-
-    Attributes:
-        held: The pile and the cut.
-        words: Words for both.
-        evidence: What speaks for and against a leak.
-        lost: uint8. Bits of the objects that the cut frees.
-    """
-
-    held: Held
-    words: Words
-    evidence: Evidence
-    lost: NDArray[np.uint8]
-
-    @property
-    def score(self) -> float:
-        """The score of the pile, lower if something speaks against a leak."""
-        return self.held.pile.score * self.evidence.factor
-
-
 class _Search:
     """The search for the suspects of one heap."""
 
@@ -210,9 +111,9 @@ class _Search:
         own: Sequence[str],
         outside: NDArray[np.int64] | None,
     ) -> None:
-        self._graph, self._metrics, self._outside = graph, metrics, outside
+        self._graph, self._metrics = graph, metrics
         self._search = search = PileSearch(graph, metrics, own)
-        self._companions = Companions(graph, metrics, search.classes, search.paths)
+        self._telling = Telling(graph, metrics, search, outside)
         self._taken = np.zeros(0, np.uint8)
         self._steps: list[NDArray[np.int32]] = []
 
@@ -229,9 +130,9 @@ class _Search:
             # Roots may be lost: little of much that none reaches says nothing.
             least = max(least, SUSPECT_SHARE * int(self._graph.shallow_bytes.sum()))
         # One of several in the same role may be a part of what the program has made.
-        several, whole = list[_Told](), list[_Told]()
+        several, whole = list[Accused](), list[Accused]()
         for one in told:
-            is_part = _is_one_of_several(one.held.pile) and not one.evidence.is_done
+            is_part = is_one_of_several(one.held.pile) and not one.evidence.is_done
             (several if is_part else whole).append(one)
         chosen = self._chosen(whole, least)
         chosen += self._groups(least, _MAX_LOOKED_AT, MAX_SUSPECTS - len(chosen))
@@ -241,9 +142,11 @@ class _Search:
         least = SMALLER_SHARE * metrics.reachable_bytes
         smaller = self._groups(least, _MAX_LOOKED_AT, _MAX_SMALLER, only_own=True)
         return Findings(
-            tuple(map(self._suspect, chosen)),
+            tuple(map(self._telling.suspect, chosen)),
             search.metadata_bytes,
-            tuple(self._suspect(one) for one in smaller if not one.evidence.doubts),
+            tuple(
+                self._telling.suspect(one) for one in smaller if not one.evidence.doubts
+            ),
             self._garbage(),
         )
 
@@ -274,20 +177,20 @@ class _Search:
             if count[kind] and (classes[kind] == TypeClass.PROGRAM) == is_own
         )
 
-    def _chosen(self, told: list[_Told], least: float) -> list[_Told]:
+    def _chosen(self, told: list[Accused], least: float) -> list[Accused]:
         """The suspects among piles, the best first; none within another one."""
         # Of what is in one container, the program's own objects are named.
         classes = self._search.classes
-        by_cut: dict[str, _Told] = {}
+        by_cut: dict[str, Accused] = {}
         told = self._joined(told)
 
-        def worth(one: _Told) -> tuple[bool, bool, float]:
+        def worth(one: Accused) -> tuple[bool, bool, float]:
             is_of_library = classes[one.held.pile.type_index] != TypeClass.PROGRAM
             return bool(is_of_library), not one.evidence.is_done, -one.score
 
         for one in sorted(told, key=worth):
             by_cut.setdefault(one.words.cut, one)
-        found: list[_Told] = []
+        found: list[Accused] = []
         # Objects whose own state says that they are done are suspect, however large.
         order = sorted(
             by_cut.values(), key=lambda one: (not one.evidence.is_done, -one.score)
@@ -319,10 +222,10 @@ class _Search:
         """Note objects that are told already, or that are no suspects."""
         self._taken = self._taken | bits if len(self._taken) else bits
 
-    def _outer(self, chosen: list[_Told]) -> list[_Told]:
+    def _outer(self, chosen: list[Accused]) -> list[Accused]:
         """The suspects without those of which a larger one frees most as well."""
 
-        def is_inside(one: _Told, other: _Told) -> bool:
+        def is_inside(one: Accused, other: Accused) -> bool:
             is_larger = other.held.pile.retained_bytes > one.held.pile.retained_bytes
             return is_larger and self._is_most_in(one, other.lost)
 
@@ -333,13 +236,13 @@ class _Search:
             or not any(is_inside(one, other) for other in chosen)
         ]
 
-    def _joined(self, told: list[_Told]) -> list[_Told]:
+    def _joined(self, told: list[Accused]) -> list[Accused]:
         """The same, with one for all that places of one role hold, as many threads."""
-        alike: dict[tuple[int, str], list[_Told]] = {}
+        alike: dict[tuple[int, str], list[Accused]] = {}
         for one in told:
             pile, holder = one.held.pile, one.held.holder
             alike.setdefault((pile.type_index, holder.role), []).append(one)
-        found: list[_Told] = []
+        found: list[Accused] = []
         for some in alike.values():
             found += some
             if len(some) == 1:
@@ -362,7 +265,7 @@ class _Search:
                     break
         return found
 
-    def _of_inner(self, pile: Pile, some: Sequence[_Told]) -> Held | None:
+    def _of_inner(self, pile: Pile, some: Sequence[Accused]) -> Held | None:
         """The pile of several collections of one type, by the cut of that type.
 
         As the lists of timers: each period has one, and only its address tells it.
@@ -378,7 +281,7 @@ class _Search:
         pile = pile._replace(retained_bytes=cut.freed_bytes)
         return Held(pile, first.holder, cut, is_group=False)
 
-    def _take(self, one: _Told) -> bool:
+    def _take(self, one: Accused) -> bool:
         """Note what a suspect frees; false if most of it is already reported.
 
         So it is if it is a part of each object that leads to those of another one, as
@@ -395,7 +298,7 @@ class _Search:
         self._note(one.lost)
         return True
 
-    def _is_most_in(self, one: _Told, bits: NDArray[np.uint8]) -> bool:
+    def _is_most_in(self, one: Accused, bits: NDArray[np.uint8]) -> bool:
         """Whether most of what a suspect frees is among the objects of some bits."""
         both = one.lost & bits
         if not both.any():
@@ -421,7 +324,7 @@ class _Search:
 
     def _groups(
         self, least: float, most_looked_at: int, most: int, *, only_own: bool = False
-    ) -> list[_Told]:
+    ) -> list[Accused]:
         """Objects of one type that places of one role hold, besides reported ones.
 
         Args:
@@ -444,7 +347,7 @@ class _Search:
         order = order[np.lexsort((-sizes[order], classes[order]))][:most_looked_at]
         # What a suspect frees is a part of it.
         is_part = 2 * self._taken_count() > metrics.type_reachable_count
-        found: list[_Told] = []
+        found: list[Accused] = []
         for kind in order[~is_part[order]].tolist():
             if len(found) >= most:
                 break
@@ -524,176 +427,8 @@ class _Search:
         count = held.pile.object_count
         return any(name in ("", field) and count <= most for field, name, most in known)
 
-    def _told(self, held: Held | None) -> _Told | None:
-        """A pile in words, and what speaks for and against a leak."""
-        if held is None:
+    def _told(self, held: Held | None) -> Accused | None:
+        """A pile in words; ``None`` if it is no suspect."""
+        if held is None or self._is_of_start(held):
             return None
-        graph, metrics = self._graph, self._metrics
-        pile, holder, cut, is_group, is_mostly = held
-        lost, waits = cut.lost, pile.waits or holder.waits
-        if self._is_of_start(held) or (waits and finalizer_rests(graph)):
-            return None
-        is_few = pile.object_count < FEW_WITHOUT_CONTAINER
-        if is_few and stacks_of(graph, metrics, pile.members):
-            return None  # a pool has so many
-        paths = self._search.paths
-        also, meanwhile = paths.cuts.places_of(cut.edges)
-        link = paths.link(pile.type_index, np.flatnonzero(lost)) if pile.is_run else ()
-        slots = unused_slots(graph, pile.members)
-        wait = wait_of(graph, metrics, holder)
-        cancelled = cancelled_tasks(graph, holder, pile.members)
-        outside_bytes = self._outside_bytes(lost)
-        companions, inside_cut = self._companions.told(held)
-        inner, spread = self._companions.inner(held)
-        has_many = holder.index >= 0 and paths.cuts.of_many(cut.edges)
-        of_threads = holder.root_kind in OF_THREADS
-        has_many |= of_threads and have_many_roots(metrics, pile.members)
-        of_threads &= has_many or is_group
-
-        def have_all(rows: Iterable[int]) -> list[int]:
-            least = ENOUGH * cut.freed_bytes
-            return [row for row in rows if metrics.retained_bytes[row] >= least]
-
-        words = Words(
-            type_name=graph.type_names[pile.type_index],
-            object_count=pile.object_count,
-            retained_bytes=cut.freed_bytes - outside_bytes,
-            outside_bytes=outside_bytes,
-            share=cut.freed_bytes / metrics.reachable_bytes,
-            holder=holder,
-            between=[graph.type_name(at) for at in holder.between],
-            outer=[] if is_group else [*map(graph.type_name, have_all(holder.between))],
-            is_run=pile.is_run,
-            is_chain=pile.is_run and bool(have_all(pile.members[:1])),
-            is_collection=is_collection(graph, self._search.classes, pile.type_index),
-            captions=graph.captions,
-            runtime=graph.runtime,
-            function=paths.function(holder, link),
-            calls=paths.calls(holder),
-            link=paths.link_words(link),
-            cut=cut.text,
-            also=also,
-            meanwhile=meanwhile,
-            is_group=is_group,
-            is_mostly=is_mostly,
-            companions=companions,
-            direct_count=self._companions.direct_count(held),
-            are_keys_too=self._companions.are_keys_too(pile),
-            inside_cut=inside_cut,
-            waits_for=finalizer(graph) if waits else None,
-            has_many=has_many,
-            has_one_root=is_group
-            and holder.root_kind == RootKind.STATIC.label
-            and have_one_root(metrics, pile.members),
-            is_sparse=bool(slots),
-            is_cancelled=bool(cancelled),
-            inner=inner,
-            spread=spread,
-            shared=paths.cuts.shared(cut) if also else "",
-            alone_bytes=paths.cuts.alone_bytes(cut) if also else 0,
-            future=wait.future,
-            has_room=paths.with_room(holder, pile.object_count),
-            entries=paths.entries(holder, pile.object_count),
-            place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
-            library=of_library(
-                graph, paths.places, self._search.classes, holder, pile.type_index
-            ),
-        )
-        found = self._evidence(held, words.pattern, slots, wait, cancelled)
-        release_pages(graph.shallow_bytes)
-        if found.is_done:
-            words = replace(words, inside_cut="")  # they are to go themselves
-        return _Told(held, words, found, cut.bits)
-
-    def _evidence(
-        self, held: Held, pattern: str, slots: str, wait: Wait, cancelled: str
-    ) -> Evidence:
-        """What speaks for and against a leak; see `evidence` for the arguments."""
-        graph, search = self._graph, self._search
-        pile, lost = held.pile, held.cut.lost
-        members, kind = pile.members, pile.type_index
-        if _is_one_of_several(pile):
-            # What frees one of them frees the others, too.
-            members = rows_where(lost & (graph.type_index == kind))
-        known = (
-            slots,
-            held_with(graph, search.ended, lost, kind),
-            detached_with(graph, search.detached, lost, kind, pile.object_count),
-        )
-        return evidence(
-            graph, self._metrics, held.holder, members, pattern, known, wait, cancelled
-        )
-
-    def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
-        """Bytes that some objects own outside the heap."""
-        return 0 if self._outside is None else int(self._outside[lost].sum())
-
-    def _suspect(self, found: _Told) -> Suspect:
-        """Make a suspect of a pile."""
-        (pile, holder, cut, *_), words, told, lost = found
-        graph = self._graph
-        largest = int(pile.members[0])
-        container = pile.entry if pile.entry >= 0 else holder.index
-        path, cut_step = self._search.paths.steps(holder, lost)
-        return Suspect(
-            type_index=pile.type_index,
-            object_count=pile.object_count,
-            retained_bytes=words.retained_bytes or 0,
-            share=words.share,
-            object_index=holder.member,
-            container_index=container if container >= 0 else largest,
-            pattern=words.pattern,
-            holder=holder.type_name,
-            reference=holder.reference,
-            root_kind=holder.root_kind,
-            root_name=holder.root_name,
-            path=path,
-            cut_step=cut_step,
-            cut=cut.text,
-            contents=tuple(_contents_of(graph, lost)),
-            sentence=words.sentence,
-            advice=words.advice,
-            signs=told.signs,
-            doubts=told.doubts,
-            fingerprint=of_suspect(
-                holder=_told_apart(holder) if holder.index >= 0 else None,
-                reference=holder.reference,
-                root_kind=holder.root_kind,
-                root_type=holder.type_name if holder.index < 0 else None,
-                root_owner=holder.root_owner,
-                target=words.between[0] if words.between else words.type_name,
-                type_name=words.type_name,
-            ),
-        )
-
-
-def _is_one_of_several(pile: Pile) -> bool:
-    """Whether what frees the object that was found frees others of its type, too."""
-    return len(pile.members) == 1 < pile.object_count and not pile.is_run
-
-
-def _told_apart(holder: Holder) -> str | None:
-    """The type of a holder, with the part of the program that it stands for."""
-    if not holder.name:
-        return holder.type_name
-    return f"{holder.type_name} {holder.name}"
-
-
-def _contents_of(graph: HeapGraph, bits: NDArray[np.uint8]) -> list[str]:
-    """The types with most bytes of the objects of some bits, as ``9 Tile, 3.1 MiB``."""
-    types = len(graph.type_names)
-    size, count = np.zeros((2, types), np.int64)
-    for begin in range(0, len(bits), _BLOCK):
-        rows = np.flatnonzero(np.unpackbits(bits[begin : begin + _BLOCK])) + 8 * begin
-        rows = rows[rows < graph.object_count]
-        kinds = graph.type_index[rows]
-        size += sum_by(kinds, graph.shallow_bytes[rows], types)
-        count += count_by(kinds, types)
-    release_pages(graph.shallow_bytes)
-    order, caption = np.argsort(-size, kind="stable")[:_MAX_CONTENTS], graph.captions.of
-    return [
-        f"{counted_objects(int(count[kind]), caption(graph.type_names[kind]))}, "
-        f"{human_bytes(int(size[kind]))}"
-        for kind in order.tolist()
-        if size[kind]
-    ]
+        return self._telling.told(held)

@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from ingest.analysis.merged import MergedTree, Role
     from ingest.analysis.metrics import Counted, HeapMetrics
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.find import Findings, Suspect
+    from ingest.suspects.find import Findings
+    from ingest.suspects.suspect import Suspect
 
     Flags = NDArray[np.bool_]
     Slices = Callable[[slice], pl.Series]

@@ -526,3 +526,20 @@ def test_waiters_of_a_semaphore_are_freed_by_its_release(tmp_path: Path) -> None
     assert found.advice == (
         "To free them, have what has the lock of Client release it."
     )
+
+
+def test_two_chains_of_waiting_methods_are_in_no_map(tmp_path: Path) -> None:
+    """Each of two agents has a map with the first one, which the others wait for."""
+    shop = Program()
+    agents = []
+    for _ in range(2):
+        chain = list[int]()
+        for _ in range(300):
+            chain = [shop.make("App.Step", 48, *shop.things("App.Try", 1), *chain)]
+        array = shop.make("Entry<System.Int32,App.Step>[]", 96, *chain)
+        table = shop.make("System.Collections.Generic.Dictionary<App.Step>", 80, array)
+        agents.append(shop.make("App.Stream", 24, table))
+    shop.root("[static var App.Hub.Agents]", shop.list_of("App.Stream", agents))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " are held in a linked list by Stream" in found.sentence

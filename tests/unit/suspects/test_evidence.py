@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.find import Suspect
+    from ingest.suspects.suspect import Suspect
 
 _OBJECT = "java/lang/Object"
 _SESSIONS = 400

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ingest.suspects.find import Suspect
+    from ingest.suspects.suspect import Suspect
 
 _MANY = 400
 _PAGES, _OWNER, _BOUND = 0x100000, 0x1000, 0x2000

@@ -16,7 +16,7 @@ from tests.dumps.ruby import ARRAY, HASH, MODULE, OBJECT, PROC, STRING, RubyHeap
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.suspects.find import Suspect
+    from ingest.suspects.suspect import Suspect
 
 _MANY = 400
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.find import Findings, Suspect
+    from ingest.suspects.find import Findings
+    from ingest.suspects.suspect import Suspect
 
 _MANY = 400
 
