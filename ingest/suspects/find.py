@@ -26,6 +26,7 @@ from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.own import are_scopes_of_libraries
 from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
+from ingest.suspects.shared import shared_containers
 from ingest.suspects.suspect import Accused, Suspect, Telling, is_one_of_several
 from ingest.suspects.words import counted_objects
 
@@ -136,6 +137,7 @@ class _Search:
             (several if is_part else whole).append(one)
         chosen = self._chosen(whole, least)
         chosen += self._groups(least, _MAX_LOOKED_AT, MAX_SUSPECTS - len(chosen))
+        chosen += self._chosen(self._shared(least), least)[: MAX_SUSPECTS - len(chosen)]
         chosen += self._chosen(several, least)[: MAX_SUSPECTS - len(chosen)]
         chosen = self._outer(chosen)
         chosen.sort(key=lambda one: (not one.evidence.is_done, -one.score))
@@ -370,6 +372,25 @@ class _Search:
                 continue
             if self._take(one):
                 found.append(one)
+        return found
+
+    def _shared(self, least: float) -> list[Accused]:
+        """Containers that several places hold, besides reported ones."""
+        graph, metrics, search = self._graph, self._metrics, self._search
+        bits = search.metadata | self._taken if len(self._taken) else search.metadata
+        left_out = np.unpackbits(bits, count=len(graph.object_id)).view(np.bool_)
+        if metrics.strength is not None:
+            left_out |= metrics.strength >= RefKind.WEAK
+        skipped = search.paths.cuts.referrers.held.skipped
+        found: list[Accused] = []
+        for count, members in shared_containers(
+            graph, metrics, search.classes, skipped, left_out, int(least)
+        ):
+            kind = int(graph.type_index[members[0]])
+            size = int(metrics.retained_bytes[members].sum())
+            pile = Pile(kind, count, size, members, -1, ROOT)
+            one = self._told(search.held(pile)) if pile.is_many else None
+            found += [] if one is None else [one]
         return found
 
     def _taken_count(self) -> NDArray[np.int64]:

@@ -1,0 +1,59 @@
+"""Containers without an object of the program that several places hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ingest.readers.hrpy.chunks import Flag
+from tests.dumps.hrpy import HrpyHeap
+from tests.unit.suspects.test_python_heaps import suspect_of
+from tests.unit.suspects.test_v8_leaks import holding, program, suspects_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MANY = 400
+
+
+@pytest.mark.parametrize("kind", ["dict", "tuple", "collections.deque", "weakref"])
+def test_rows_that_two_objects_have_are_a_pile(kind: str, tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("SHOP", 0x1000).variable("LOG", 0x2000)
+    rows = [0x100000 + 64 * at for at in range(_MANY)]
+    by_id, by_day = 0x200000, 0x200040
+    heap.chunk(kind, rows, size=600)
+    heap.chunk(
+        "list", [by_id, by_day], rest=[rows, rows[1:]], lengths=[_MANY, _MANY - 1],
+        flags=Flag.ELEMENTS,
+    )  # fmt: skip
+    heap.chunk("shop.Shop", [0x1000], named={"by_id": [by_id]})
+    heap.chunk("shop.Log", [0x2000], named={"by_day": [by_day]})
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} {kind.rpartition('.')[2]} (")
+    assert found.cut == "Shop.by_id -> list and Log.by_day -> list"
+
+
+def test_rows_that_the_entries_of_a_collection_lead_to_are_a_pile(
+    tmp_path: Path,
+) -> None:
+    """What has each of them in the other place is an object of its own."""
+    heap = program()
+    rows = [heap.node("object", "Array", 600) for _ in range(_MANY)]
+    held = [
+        heap.node("object", "Promise", 16, [("property", "row", at)]) for at in rows
+    ]
+    log = holding(heap, "Array", rows)
+    heap.edge(1, "property", "log", heap.node("object", "Log", 16, [
+        ("property", "rows", log),
+    ]))  # fmt: skip
+    heap.edge(1, "property", "jobs", heap.node("object", "Jobs", 16, [
+        ("property", "all", holding(heap, "Array", held)),
+    ]))  # fmt: skip
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} Array (")
+    assert found.cut == "Log.rows -> Array and Jobs.all -> Array"
