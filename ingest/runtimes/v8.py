@@ -80,6 +80,7 @@ V8 = Runtime(
         "WritableStreamDefaultWriter",
     ),
     entries_fields={"table": "(array)"},
+    weak_type="WeakRef",
     ended={"Detached <": "detached from all documents"},
     records=("Object",),
     function_type="Function",

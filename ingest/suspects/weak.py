@@ -109,19 +109,26 @@ def _targets(graph: HeapGraph, index: int, kind: RefKind) -> list[int]:
     return found
 
 
-def _without_referents(graph: HeapGraph, members: NDArray[np.int32]) -> str:
-    """A sentence if most objects are weak references to objects that are gone."""
-    runtime, kind = named(graph.runtime), int(graph.type_index[members[0]])
-    names, described = graph.type_names, graph.type_object
-    if described is None or runtime.weak_type not in names:
-        return ""
+def _are_weak_references(graph: HeapGraph, kind: int) -> bool:
+    """Whether a type is that of weak references, or extends it."""
+    runtime, names = named(graph.runtime), graph.type_names
+    if names[kind] == runtime.weak_type:
+        return True
+    described = graph.type_object
+    if described is None or runtime.weak_type not in names or not runtime.supertypes:
+        return False
     of, weak = int(described[kind]), int(described[names.index(runtime.weak_type)])
     for _ in range(MOST_LEVELS):
         if of in (-1, weak):
             break
         above = target_of(graph, of, runtime.supertypes[0])
         of = -1 if above is None else above
-    if of != weak or of < 0:
+    return of == weak and of >= 0
+
+
+def _without_referents(graph: HeapGraph, members: NDArray[np.int32]) -> str:
+    """A sentence if most objects are weak references to objects that are gone."""
+    if not _are_weak_references(graph, int(graph.type_index[members[0]])):
         return ""
     sample = some_of(members, _SAMPLE).tolist()
     gone = sum(not _targets(graph, at, RefKind.WEAK) for at in sample)

@@ -57,3 +57,22 @@ def test_rows_that_the_entries_of_a_collection_lead_to_are_a_pile(
 
     assert found.sentence.startswith(f"{_MANY} Array (")
     assert found.cut == "Log.rows -> Array and Jobs.all -> Array"
+
+
+def test_weak_references_to_what_is_gone_are_told(tmp_path: Path) -> None:
+    heap = program()
+    live = heap.node("object", "View", 16)
+    heap.edge(1, "property", "view", live)
+    found = [heap.node("object", "WeakRef", 600) for _ in range(_MANY)]
+    for one in found[:40]:
+        heap.edge(one, "weak", "target", live)
+    heap.edge(1, "property", "hub", heap.node("object", "Hub", 16, [
+        ("property", "views", holding(heap, "Array", found)),
+    ]))  # fmt: skip
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith(f"{_MANY} WeakRef (")
+    assert suspect.signs == (
+        "The objects that 90% of these weak references had are gone.",
+    )
