@@ -21,6 +21,8 @@ from ingest.suspects.words import collections_word, counted_objects
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
@@ -176,18 +178,25 @@ class Companions:
         *most, last = map(printable, found)
         return f"{', '.join(most)} and {last}"
 
-    def direct_count(self, held: Held) -> int:
-        """How many of a pile are in its collection themselves; 0 where most are.
+    def in_collection(self, held: Held) -> tuple[int, int]:
+        """How many of a pile are in its collection themselves, and how many there are.
 
-        The others are parts of these, as the elements of documents.
+        The others of the pile are parts of these, as the elements of documents. The
+        others of the collection are held elsewhere as well. Each is 0 where that is
+        not so, or not known.
         """
         graph, pile, between = self._graph, held.pile, held.holder.between
-        few = 1 < len(pile.members) <= pile.object_count // 2
-        if held.is_group or not between or not few:
-            return 0
-        entries = graph.ref_target[slice(*graph.ref_start[between[-1] :][:2])]
-        is_entry = np.isin(pile.members, entries)
-        return len(pile.members) if is_entry.all() else 0
+        if held.is_group or not between or pile.object_count == 1:
+            return 0, 0
+        entries = np.unique(
+            graph.ref_target[slice(*graph.ref_start[between[-1] :][:2])]
+        )
+        entries = entries[graph.type_index[entries] == pile.type_index]
+        freed = int(np.count_nonzero(held.cut.lost[entries]))
+        are_parts = np.isin(pile.members, entries).all()
+        are_parts &= 1 < freed <= pile.object_count // 2
+        is_whole = freed == pile.object_count < len(entries)
+        return freed if are_parts else 0, len(entries) if is_whole else 0
 
     def are_keys_too(self, pile: Pile) -> bool:
         """Whether objects of a pile are keys of entries, and their values as well."""
@@ -214,12 +223,12 @@ class Companions:
         kinds = freed.kinds
         kind = self._of_each(pile, lost)
         if kind is None:
-            kind = self._inside(pile, freed)
+            kind = self._inside(pile, freed, held.holder.between)
         if kind is not None:
             found = self._collected(held, kind, rows[kinds == kind])
             if found is None and (boxed := self._boxed(pile)) is not None:
                 kind = boxed
-            return found or self._told_inside(held.pile, kind, rows[kinds == kind])
+            return found or self._told_inside(pile, kind, rows[kinds == kind])
         if (elements := self._elements(pile, freed)) is not None:
             found = self._collected(held, *elements)
             if found is not None:
@@ -380,7 +389,7 @@ class Companions:
         }
         return max(owned, key=owned.__getitem__, default=None)
 
-    def _inside(self, pile: Pile, freed: _Freed) -> int | None:
+    def _inside(self, pile: Pile, freed: _Freed, between: Sequence[int]) -> int | None:
         """The other type of the program whose objects own most freed bytes."""
         graph = self._graph
         is_own = np.append(self._classes == TypeClass.PROGRAM, np.False_)
@@ -388,7 +397,9 @@ class Companions:
         sums = np.zeros(len(is_own), np.int64)
         _sum_owned(*columns, MOST_LEVELS, graph.shallow_bytes, freed.rows, sums)
         sizes, many = sums[:-1], count_by(freed.kinds, len(is_own) - 1)
-        sizes[many == 0] = 0  # what is above is not freed
+        # What is above is not freed, or has all of it.
+        above = count_by(graph.type_index[list(between)], len(is_own) - 1)
+        sizes[many <= above] = 0
         least = _LEAST_OTHER * freed.size_bytes
         has_no_class = self._paths.cuts.has_no_class
         if has_no_class[pile.type_index] or not is_own[pile.type_index]:

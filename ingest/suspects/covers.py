@@ -157,8 +157,9 @@ class Covers:
         if index not in self._roots:
             graph = self._graph
             rows = self.referrers.roots_of(index)
-            says_less = 2 * (graph.root_kind[rows] != RootKind.STATIC)
-            says_less += ~self._of_program[rows]
+            kinds = graph.root_kind[rows]
+            says_less = 4 * (kinds != RootKind.STATIC) + ~self._of_program[rows]
+            says_less -= 2 * (kinds == RootKind.THREAD)
             self._roots[index] = int(rows[int(says_less.argmin())])
         return self._roots[index]
 

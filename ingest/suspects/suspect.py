@@ -173,6 +173,7 @@ class Telling:
         outside_bytes = self._outside_bytes(lost)
         companions, inside_cut = self._companions.told(held)
         inner, spread = self._companions.inner(held)
+        direct_count, there_count = self._companions.in_collection(held)
         has_many = holder.index >= 0 and paths.cuts.of_many(cut.edges)
         of_threads = holder.root_kind in OF_THREADS
         has_many |= of_threads and have_many_roots(metrics, pile.members)
@@ -185,11 +186,7 @@ class Telling:
             share=cut.freed_bytes / metrics.reachable_bytes,
             holder=holder,
             between=self._between(held),
-            outer=[
-                graph.type_name(at)
-                for at in (() if is_group else holder.between)
-                if metrics.retained_bytes[at] >= ENOUGH * cut.freed_bytes
-            ],
+            outer=self._outer(held),
             is_run=pile.is_run,
             is_chain=_has_chains(metrics, pile),
             is_collection=is_collection(graph, self._search.classes, pile.type_index),
@@ -204,7 +201,8 @@ class Telling:
             is_group=is_group,
             is_mostly=is_mostly,
             companions=companions,
-            direct_count=self._companions.direct_count(held),
+            direct_count=direct_count,
+            there_count=there_count,
             are_keys_too=self._companions.are_keys_too(pile),
             inside_cut=inside_cut,
             waits_for=finalizer(graph) if waits else None,
@@ -240,6 +238,12 @@ class Telling:
             kept = int(np.argmax([*held.cut.lost[list(between)], True]))
             between = between[max(kept - 1, 0) :]
         return [self._graph.type_name(at) for at in between]
+
+    def _outer(self, held: Held) -> list[str]:
+        """The types of what has nearly all that is freed, from the cut to a pile."""
+        least, retained = ENOUGH * held.cut.freed_bytes, self._metrics.retained_bytes
+        between = () if held.is_group else held.holder.between
+        return [self._graph.type_name(at) for at in between if retained[at] >= least]
 
     def _evidence(
         self, held: Held, pattern: str, slots: str, wait: Wait, cancelled: str

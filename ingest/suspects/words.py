@@ -172,6 +172,7 @@ class Words:
             collected; empty if there is none.
         direct_count: How many are in their collection themselves, if the others are
             parts of these; 0 otherwise.
+        there_count: How many their collection has, if that has others; 0 otherwise.
         link: The fields by which one of a list holds the next one; empty if unknown.
         has_many: Whether many threads have a holder of these words.
         has_one_root: Whether the paths to all begin at one static field.
@@ -214,6 +215,7 @@ class Words:
     companions: str = ""
     inside_cut: str = ""
     direct_count: int = 0
+    there_count: int = 0
     waits_for: str | None = None
     link: str = ""
     outside_bytes: int = 0
@@ -322,6 +324,12 @@ class Words:
         return is_of_all and self.pattern not in _NO_COLLECTIONS
 
     @property
+    def _are_threads(self) -> bool:
+        """Whether they are threads themselves, which nothing else holds."""
+        is_root = self.holder.root_kind == RootKind.THREAD.label
+        return is_root and self.holder.index < 0 and not self.between
+
+    @property
     def _waker(self) -> str:
         """The type of what has the tasks that wait for it, and them; or empty."""
         wakes = named(self.runtime).wakes
@@ -411,6 +419,8 @@ class Words:
         what = f"One {_object(name)}"
         if not is_one:
             what = counted_objects(self.object_count, name)
+        if self.there_count:
+            what = f"{self.object_count:,} of {self.there_count:,} {_object(name)}"
         if self.retained_bytes is not None:
             size, of = human_bytes(self.retained_bytes), "the reachable heap"
             if self.outside_bytes:
@@ -424,6 +434,10 @@ class Words:
         if self.waits_for is not None:
             verb = "waits" if is_one else "wait"
             return _shortened(f"{what} {verb} for {self.waits_for}.")
+        if self._are_threads:
+            are = "is a thread that has" if is_one else "are threads that have"
+            name = re.sub("^threads? ", "", self._holder)
+            return _shortened(f"{what} {are} not ended: {name}.")
         what += " is held" if is_one else " are held"
         what += ", mostly" if self.is_mostly else ""
         are_in_map = self.are_keys_too and self.pattern in ("map", "cache")
@@ -550,7 +564,8 @@ class Words:
         elif " -> " not in self.cut:
             how = f"remove what refers to {self.cut}"
             if self.place:
-                how = f"end the threads that have {self.cut}"
+                how = "end the threads"
+                how += "" if self._are_threads else f" that have {self.cut}"
         elif self._runs_in_thread:
             threads, these = ("the threads", "these") if self.has_many else (
                 "the thread", "this"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.dumps.hprof import SYSTEM_CLASS
-from tests.unit.suspects.test_java_leaks import Program, Threads
+from tests.dumps.hprof import SYSTEM_CLASS, THREAD_OBJECT
+from tests.unit.suspects.test_java_leaks import JAVA_FRAME, Program, Threads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -467,3 +467,47 @@ def test_the_only_one_of_a_type_is_named_before_one_of_many(tmp_path: Path) -> N
 
     assert "held in a linked list by Provider.first, from static " in found.sentence
     assert ", and by Channel.logger, each by the next of another" in found.sentence
+
+
+def test_the_others_of_a_list_are_counted(tmp_path: Path) -> None:
+    """Some of it are held elsewhere, too, so that the cut does not free them."""
+    shop = Program()
+    shop.cls("app/Order", "data")
+    orders = [shop.make("app/Order", data=shop.data(300)) for _ in range(400)]
+    every = shop.array("[Ljava/lang/Object;", orders)
+    urgent = shop.map_of(orders[:40])
+    shop.main(ORDERS=every, URGENT=urgent)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("360 of 400 Order (")
+    assert found.object_count == 360
+
+
+def test_objects_that_are_threads_are_not_held_by_one(tmp_path: Path) -> None:
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("lib/Reaper", "tracker", above="java/lang/Thread")
+    for number in range(1, 301):
+        name = shop.text("File Reaper")
+        reaper = shop.make("lib/Reaper", name=name, tracker=shop.data(900))
+        shop.dump.root(THREAD_OBJECT, reaper, number, 0)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Reaper (")
+    assert found.sentence.endswith(" are threads that have not ended: File Reaper.")
+
+
+def test_a_thread_that_a_local_variable_has_is_itself_the_root(tmp_path: Path) -> None:
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("app/Page", "data")
+    pages = [shop.make("app/Page", data=shop.data(900)) for _ in range(300)]
+    table = shop.map_of(pages)
+    shop.thread(1, 0)
+    name = shop.text("ui")
+    thread = shop.make("java/lang/CarrierThread", name=name, table=table)
+    shop.dump.root(JAVA_FRAME, thread, 1, 0)
+    shop.dump.root(THREAD_OBJECT, thread, 2, 0)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.endswith(" by CarrierThread.table, from thread ui.")
