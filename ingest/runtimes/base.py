@@ -283,6 +283,8 @@ class Runtime:
             the roots that stand for these fields.
         weak_holders: Those holders that soon end, as frames do: they are named only if
             nothing else holds.
+        filler: The type whose presence tells that the collector fills gaps with arrays,
+            and the type of these in dumps; both empty if none is seen.
         root_words: Words for roots, by the name of the kind, that differ from those of
             `ingest.suspects.words`.
     """
@@ -348,6 +350,7 @@ class Runtime:
     named_by: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
     weak_holders: tuple[str, ...] = ()
+    filler: tuple[str, str] = ("", "")
     root_words: Mapping[str, str] = field(default_factory=dict)
     traceback_type: str = ""
     entries_fields: Mapping[str, str] = field(default_factory=dict)

@@ -20,9 +20,10 @@ JVM = Runtime(
     },
     metadata=(
         # Of class loaders only those that each program has.
-        "java.lang.Class", "java.lang.ClassLoader", "java.lang.BootClassLoader",
-        "jdk.*ClassLoader*", "sun.*ClassLoader*", "java.lang.Module",
-        "java.lang.module.*", "java.lang.Module$*", "java.lang.reflect.*",
+        "java.lang.Class", "java.lang.Class$*", "java.lang.ClassLoader",
+        "java.lang.BootClassLoader", "jdk.*ClassLoader*", "sun.*ClassLoader*",
+        "java.lang.Module", "java.lang.module.*", "java.lang.Module$*",
+        "java.lang.reflect.*",
         "java.lang.invoke.*", "java.lang.ClassValue*",
         "java.security.ProtectionDomain*", "jdk.internal.reflect.*", "sun.reflect.*",
         "dalvik.system.*", "java.lang.DexCache", "java.lang.ref.Finalizer$*",
@@ -168,6 +169,7 @@ JVM = Runtime(
         "scala.concurrent.impl.Promise$DefaultPromise":
             ("value", "scala.concurrent.impl.Promise$ManyCallbacks"),
     },
+    filler=("jdk.internal.vm.FillerElement[]", "int[]"),
     root_words={"not_recorded": "a value of a class (ClassValue)"},
     finalizer_threads=("Finalizer", "FinalizerDaemon"),
     of_finalizer=("java.lang.ref.Finalizer", "java.lang.ref.FinalizerReference"),

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ingest.analysis.distances import ROOT, UNREACHABLE
-from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
+from ingest.analysis.distances import ROOT
+from ingest.analysis.types import count_by, largest_first, rows_where
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import NO_TYPE, RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH, MOST_LEVELS
 from ingest.suspects.edges import has_bit
+from ingest.suspects.garbage import garbage_types
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.own import are_scopes_of_libraries
 from ingest.suspects.ownership import from_owners, with_types_by_name
 from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
 from ingest.suspects.shared import shared_containers
 from ingest.suspects.suspect import Accused, Suspect, Telling, is_one_of_several
-from ingest.suspects.words import counted_objects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,6 @@ SMALLER_SHARE = 0.01
 
 _LEAST_OF_SMALLER, _FEW = 100, 5
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 64, 12
-_MAX_CONTENTS, _MAX_GARBAGE = 5, 3
 
 _BLOCK = 1 << 17
 """Bytes of bits of objects that are looked at together."""
@@ -149,7 +148,7 @@ class _Search:
             tuple(
                 self._telling.suspect(one) for one in smaller if not one.evidence.doubts
             ),
-            self._garbage(),
+            garbage_types(self._graph, self._metrics, search.classes),
         )
 
     def _many_or_one(self, pile: Pile) -> Pile | None:
@@ -161,23 +160,6 @@ class _Search:
             return None
         one = pile.members[:1]
         return pile._replace(object_count=1, retained_bytes=largest, members=one)
-
-    def _garbage(self) -> tuple[str, ...]:
-        """The types that most of the garbage is of."""
-        graph, classes = self._graph, self._search.classes
-        rows = np.flatnonzero(
-            self._metrics.dominator[: graph.object_count] == UNREACHABLE
-        )
-        kinds, types = graph.type_index[rows], len(graph.type_names)
-        sizes = sum_by(kinds, graph.shallow_bytes[rows], types)
-        count = count_by(kinds, types)
-        order = np.lexsort((-sizes, classes != TypeClass.PROGRAM))[:_MAX_GARBAGE]
-        is_own = classes[order[0]] == TypeClass.PROGRAM and bool(count[order[0]])
-        return tuple(
-            counted_objects(int(count[kind]), graph.captions.of(graph.type_names[kind]))
-            for kind in order.tolist()
-            if count[kind] and (classes[kind] == TypeClass.PROGRAM) == is_own
-        )
 
     def _chosen(self, told: list[Accused], least: float) -> list[Accused]:
         """The suspects among piles, the best first; none within another one."""

@@ -16,7 +16,7 @@ of unknown kinds have kind ``other``.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ from ingest.readers.hprof.layout import ShallowSizes
 from ingest.readers.hprof.loaders import ClassRows, hold_classes
 from ingest.readers.hprof.names import java_name
 from ingest.readers.hprof.records import FIRST_PRIMITIVE
+from ingest.readers.hprof.reflection import Reflection, hold_reflection
 from ingest.readers.hprof.values import ValueBuilder
 from ingest.readers.shared.columns import ObjectColumns, RootColumns
 from ingest.readers.shared.resolver import HeapResolver
@@ -46,7 +47,7 @@ from ingest.system.memory import trim
 from ingest.words.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from ingest.readers.hprof.names import NameTable
     from ingest.readers.shared.irregularities import IrregularityCounter
     from ingest.readers.shared.original_names import Renaming
+    from ingest.readers.shared.resolver import ResolvedHeap
 
 
 ANDROID = "1.0.3"
@@ -167,13 +169,9 @@ def assemble(
     trim()
     virtual = _virtual_threads(objects, names)
     owners, stacks = roots.owners(resolver, threads, virtual, found.stacks)
-    holding = None
-    if not is_android and (class_rows["type_loader"] >= 0).any():
-        fields = map(table.field_index, (OF_CLASS, OF_LOADER))
-        holding = ClassRows(names, described, class_rows["type_loader"], *fields)
     return resolver.graph(
         roots.columns,
-        complete=None if holding is None else partial(hold_classes, classes=holding),
+        complete=_completing(class_rows, table, is_android=is_android),
         format_name=NAME,
         runtime=JVM.name,
         taken_ms=found.taken_ms,
@@ -191,6 +189,25 @@ def assemble(
         field_values=in_fields,
         is_redacted=found.is_redacted,
     )
+
+
+def _completing(
+    class_rows: dict[str, Ints], table: ClassTable, *, is_android: bool
+) -> Callable[[ResolvedHeap], None]:
+    """What adds all that class objects and loaders hold without a recorded field."""
+    names, loader = table.names(), class_rows["type_loader"]
+    reflection, classes = Reflection.of(names, table.field_index), None
+    if not is_android and (loader >= 0).any():
+        fields = map(table.field_index, (OF_CLASS, OF_LOADER))
+        classes = ClassRows(names, class_rows["type_object"], loader, *fields)
+
+    def complete(heap: ResolvedHeap) -> None:
+        if reflection is not None:
+            hold_reflection(heap, reflection)
+        if classes is not None:
+            hold_classes(heap, classes)
+
+    return complete
 
 
 def _virtual_threads(objects: ObjectColumns, names: Sequence[str]) -> frozenset[int]:

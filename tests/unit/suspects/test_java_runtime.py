@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.analysis.metrics import analyse
+from tests.dumps.hprof import INT
+from tests.unit.suspects.test_evidence import graph_of
 from tests.unit.suspects.test_java_leaks import Program
 
 if TYPE_CHECKING:
@@ -59,3 +62,48 @@ def test_what_values_of_a_weak_map_have_may_hold_its_keys(tmp_path: Path) -> Non
     assert found.signs == (
         "The values of the weak map refer to their own keys, so no entry ever goes.",
     )
+
+
+def of_reflection(shop: Program, of: int, *, is_redone: bool = False) -> None:
+    """What reflection has found of a class, which a JVM writes without its holder."""
+    members = [
+        shop.make("java/lang/reflect/Method", clazz=of, name=shop.data(300))
+        for _ in range(100)
+    ]
+    found = shop.array("[Ljava/lang/Object;", members)
+    fields = {"publicMethods" if is_redone else "declaredMethods": found}
+    data = shop.make("java/lang/Class$ReflectionData", **fields)
+    shop.make("java/lang/ref/SoftReference", referent=data)
+
+
+def test_what_reflection_has_found_of_a_class_is_no_garbage(tmp_path: Path) -> None:
+    """The members tell the class; inherited ones do not."""
+    garbage = []
+    for is_redone in (False, True):
+        shop = Program()
+        shop.cls("java/lang/reflect/Method", "clazz", "name")
+        shop.cls("java/lang/Class$ReflectionData", "declaredMethods", "publicMethods")
+        shop.main()
+        of_reflection(shop, shop.dump.classes["app/Main"], is_redone=is_redone)
+        graph = graph_of(shop.dump, tmp_path)
+        metrics = analyse(graph)
+        garbage.append(int(graph.shallow_bytes.sum()) - metrics.reachable_bytes)
+
+    assert garbage[0] < 3000  # some classes of the runtime
+    assert garbage[1] > 30_000
+
+
+@pytest.mark.parametrize("has_fillers", [True, False])
+def test_arrays_in_gaps_may_be_of_the_collector(
+    has_fillers: bool, tmp_path: Path
+) -> None:
+    """A dump does not tell them from others."""
+    shop = Program()
+    if has_fillers:
+        shop.cls("[Ljdk/internal/vm/FillerElement;")
+    for _ in range(50):
+        shop.dump.numbers(shop._next(), INT, bytes(4000))
+    shop.main(KEPT=shop.data(5000))
+    filled = "50 int[], with which the collector also fills gaps"
+
+    assert (filled in shop.found(tmp_path).garbage) == has_fillers
