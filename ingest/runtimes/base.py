@@ -109,6 +109,8 @@ class Runtime:
             are written for several; see `ingest.runtimes.of_types`.
         roots: Globs of pseudo objects that stand for roots.
         metadata: Globs of the virtual machine's data about the program.
+        links: Full names of such types whose objects also link values of the program,
+            as a promise and what waits for it: what only these have is no metadata.
         variables_type: Full name of the type among these whose objects have the
             variables of a function; empty if it has none.
         top_class: The class of the runtime whose constants are those of the program
@@ -296,6 +298,7 @@ class Runtime:
     signs: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
     variables_type: str = ""
     top_class: str = ""
     constants: str = ""

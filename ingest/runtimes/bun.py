@@ -16,6 +16,7 @@ BUN = replace(
     program="a Bun program",
     module_prefix="system / JSModuleEnvironment",
     lasting_ids=None,
+    links=(),
     weak_type="",  # its dumps have no weak references
     writes="in the program, writeHeapSnapshot() of node:v8",
     # Key, value, place of the next one, and two places in the table of hash codes.

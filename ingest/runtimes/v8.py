@@ -41,8 +41,9 @@ V8 = Runtime(
     metadata=(
         "(system)", "(compiled code)", "(object shape)", "(symbol)", "(prototype)",
         "BuiltinModule",
-        "module node:*", "scope in node:*", "module ext:*", "scope in ext:*",
+        "module node:*", "module ext:*",
     ),
+    links=("(system)",),
     code_texts=({"(compiled code)": "source"}, {"(sliced string)": "parent"}),
     containers=(
         "(array)", "Array", "Object", "Function", "Map", "Set", "WeakMap", "WeakSet",

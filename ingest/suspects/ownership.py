@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN = -3
 
-_OWNS, _IS_METADATA, _IS_ROOT, _STANDS = 1, 2, 4, 8
+_OWNS, _IS_METADATA, _IS_ROOT, _STANDS, _IS_SCOPE, _LINKS = 1, 2, 4, 8, 16, 32
 
 
 class Ownership(NamedTuple):
@@ -48,7 +48,8 @@ class Ownership(NamedTuple):
             owner dominates immediately. It is stored as ``-1 - entry`` for an object of
             an owning type that another object of the same type owns.
         is_metadata: bool (N + M,). Whether the object is the runtime's metadata, or
-            a value that only metadata dominates; without `texts_of_code`.
+            a value that only metadata dominates; without `texts_of_code`, and without
+            the variables of functions, which a call of the program may have made.
     """
 
     owner: Ints
@@ -91,10 +92,13 @@ def _fill(
                 is_metadata[row] = (own & _IS_METADATA) != 0
                 owner[row], entry[row] = ROOT, row
                 continue
-            is_metadata[row] = (own & _IS_METADATA) != 0 or (
-                is_metadata[above] and (own & _OWNS) == 0 and not is_static[row]
-            )
             over = flags[type_index[above]]
+            is_metadata[row] = (own & _IS_METADATA) != 0 or (
+                is_metadata[above]
+                and (own & (_OWNS | _IS_SCOPE)) == 0
+                and (over & _LINKS) == 0
+                and not is_static[row]
+            )
             stands_for_roots = (over & _IS_ROOT) != 0 or is_table[above]
             if stands_for_roots and owner[above] == ROOT and entry[above] == above:
                 found, at = ROOT, row
@@ -250,6 +254,11 @@ def ownership(
         + (classes == TypeClass.ROOTS) * _IS_ROOT
         + stands[:-1] * _STANDS
     )
+    runtime, names = named(graph.runtime), graph.type_names
+    flags[:-1] += np.isin(names, runtime.links) * np.uint8(_LINKS)
+    if prefix := runtime.scope_prefix:
+        are_scopes = [name.startswith(prefix) for name in names]
+        flags[:-1] += np.array(are_scopes, np.bool_) * np.uint8(_IS_SCOPE)
     rows = len(metrics.dominator)
     is_table = np.zeros(rows, np.bool_)
     is_table[graph.root_object[statics_tables(graph)]] = True

@@ -240,3 +240,31 @@ def test_variables_of_scripts_of_libraries_are_no_small_group(
     smaller = findings_of(heap, tmp_path).smaller
 
     assert [one.object_count for one in smaller] == [120] * count
+
+
+def test_what_functions_of_node_and_promises_have_is_no_metadata(
+    tmp_path: Path,
+) -> None:
+    """As events that wait to be read, and what goes on when a promise is kept."""
+    heap = program()
+    native = heap.node("object", "system / NativeContext", 40)
+    listener = closure(heap, "on", "node:events")
+    events = scope_of(heap, closure(heap, "(module)", "node:events"), native)
+    scope = scope_of(heap, listener, events)
+    heap.edge(scope, "context", "unread", heap.node("object", "Array", 30_000))
+    heap.edge(1, "property", "listener", listener)
+    insert = closure(heap, "insert", "node:timers")
+    timers = scope_of(heap, insert, native)
+    heap.edge(1, "property", "insert", insert)
+    called = closure(heap, "later", "/srv/shop.js")
+    shop = scope_of(heap, closure(heap, "(module)", "/srv/shop.js"), native)
+    later = scope_of(heap, called, shop)
+    heap.edge(later, "context", "rows", heap.node("object", "Array", 30_000))
+    heap.edge(timers, "context", "list", called)
+    reaction = heap.node("hidden", "system / PromiseReaction", 24)
+    heap.edge(reaction, "internal", "fulfill", heap.node("object", "Array", 30_000))
+    promise = heap.node("object", "Promise", 24)
+    heap.edge(promise, "internal", "reactions_or_result", reaction)
+    heap.edge(1, "property", "promise", promise)
+
+    assert findings_of(heap, tmp_path).metadata_bytes < 30_000
