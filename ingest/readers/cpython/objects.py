@@ -165,7 +165,11 @@ def name_entries(
     unnamed[unnamed] = is_dict[target[unnamed]]
     holders = np.flatnonzero(unnamed)
     held_by = np.searchsorted(objects.start, holders, "right") - 1
-    holders = holders[objects.is_owner[held_by]]
+    is_own = objects.is_owner[held_by]
+    holders, held_by = holders[is_own], held_by[is_own]
+    # What C keeps for a module, such as a cache, is not its variables.
+    of_module = is_space[target[holders]]
+    holders = holders[of_module | ~np.isin(held_by, held_by[of_module])]
     is_space[target[holders]] = True
     if len(holders):
         field[holders] = fields.row(DICT_NAME)

@@ -277,6 +277,22 @@ def _texts(*texts: str) -> bytes:
     return texts_of(texts)
 
 
+def test_what_c_keeps_for_a_module_is_not_its_variables() -> None:
+    """As the cache of pointer types of ``_ctypes``."""
+    heap = HrpyHeap().texts([0x110], ["CACHE"]).dict(0x200, {0x110: 0x300})
+    heap.dict(0x300, {}).dict(0x400, {})
+    heap.chunk(
+        "module", [0x100], rest=[[0x400, 0x200]], flags=Flag.OWNER | Flag.TEXTS,
+        counts=[2], values=texts_of(["lib"]),
+    )  # fmt: skip
+    graph = graph_of(heap.module("lib", 0x100, 0x200))
+    module = graph.object_id.tolist().index(0x100)
+    rows = range(*graph.ref_start[module : module + 2].tolist())
+    fields = {int(graph.object_id[graph.ref_target[row]]): row for row in rows}
+
+    assert graph.field_name(fields[0x400]) is None
+
+
 def test_large_dicts_are_named_by_position() -> None:
     heap = HrpyHeap()
     keys = [0x10000 + 16 * i for i in range(1001)]
