@@ -25,7 +25,7 @@ BUN = replace(
     metadata=(*V8.metadata, "Callee", "ModuleRecord", "InternalModuleRegistry",
         "ModuleLoader"),
     containers=(*V8.containers, "system / JSLexicalEnvironment", "InternalFieldTuple",
-        "*Generator", "Promise (*"),
+        "*Generator", "Promise (*", "Module (*", "ModuleNamespaceObject"),
     library=(*(glob for glob in V8.library if glob != "system / *"),
         "system / JSLexicalEnvironment", "system / FunctionScope*", "Timeout",
         "*Prototype", "*Constructor"),

@@ -54,6 +54,7 @@ V8 = Runtime(
         "NodeEventTarget",
         "FixedQueue", "FixedCircularBuffer", "BufferList",
         "AsyncResource", "AsyncLocalStorage", "Module", "ModuleMap", "ModuleWrap",
+        "{default}",  # by which compiled code refers to a module
         "V8EventListener", "EventListener", "JSEventHandler*", "EventTargetData",
         "RegisteredEventListener", "ScheduledAction", "DOMTimer",
         "*DOMTimerCoordinator", "V8Function", "V8VoidFunction", "V8*Callback",

@@ -269,7 +269,8 @@ class Covers:
             return False  # which no program has
         if self._places.part(edge.source) is not None:
             return tier == 1 or not self._weak[own]
-        if self._is_of_library(edge.below[0]):
+        is_variable = self._is_variable(edge, self._runtime.module_prefix)
+        if not is_variable and self._is_of_library(edge.below[0]):
             return False  # as the functions of the global object are
         key = own, field, int(self._graph.type_index[edge.below[0]]), tier
         if key not in self._named_by:

@@ -8,6 +8,7 @@ from ingest.reports.suspects import next_step
 from tests.dumps.v8 import bun
 from tests.unit.suspects.test_v8_leaks import (
     _MANY,
+    findings_of,
     holding,
     orders,
     suspects_of,
@@ -88,3 +89,39 @@ def test_a_variable_of_a_module_of_bun_is_named(tmp_path: Path) -> None:
     assert "held in a list by module-level waiting" in suspect.sentence
     assert suspect.cut == "module-level waiting -> Array"
     assert suspect.retained_bytes == 200 * _MANY + 16
+
+
+def test_the_variable_whose_function_has_the_objects_is_named(tmp_path: Path) -> None:
+    """Functions of Bun do not tell their script, as built-in ones of V8 do not."""
+    heap = bun(0)
+    registry = heap.node("object", "Object", 40, [
+        ("property", "instances", holding(heap, "Array", orders(heap))),
+    ])  # fmt: skip
+    scope = heap.node("object", "system / JSLexicalEnvironment", 40, [
+        ("context", "registry", registry),
+    ])  # fmt: skip
+    use = heap.node("closure", "use", 64, [("internal", "", scope)])
+    loader = heap.node("hidden", "ModuleLoader", 40, [
+        ("internal", "", heap.node("object", "system / JSModuleEnvironment", 64, [
+            ("context", "use", use),
+        ])),
+    ])  # fmt: skip
+    heap.edge(2, "internal", "", loader)
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert f"{_MANY} Order" in suspect.sentence
+    assert suspect.sentence.endswith(" are held in a list by module-level use.")
+
+
+def test_loaded_modules_of_bun_are_not_objects_of_the_program(tmp_path: Path) -> None:
+    heap = bun(0)
+    for kind in ("Module (CommonJS)", "ModuleNamespaceObject", "{default}"):
+        for _ in range(_MANY):
+            loaded = heap.node("object", kind, 600)
+            heap.edge(2, "internal", "", loaded)
+
+    found = findings_of(heap, tmp_path)
+
+    told = [one.sentence for one in (*found.suspects, *found.smaller)]
+    assert not [one for one in told if "Module" in one or "default" in one]
