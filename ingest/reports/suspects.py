@@ -9,6 +9,7 @@ from ingest.readers import capture_command, writer_limit
 from ingest.reports.paths import path_text
 from ingest.reports.render import folded
 from ingest.runtimes import NAMES, named
+from ingest.suspects.words import OF_BOTH
 from ingest.words.command_line import command
 from ingest.words.text import counted, human_bytes, printable
 
@@ -250,7 +251,8 @@ def suspects_text(
         if suspect["advice"]:
             text += folded(printable(str(suspect["advice"])), "     ")
     share = sum(cast("float", suspect["share"]) for suspect in suspects)
-    if len(suspects) > 1 and share <= 1:
+    are_of_heap = not any(f" of {OF_BOTH})" in str(one["sentence"]) for one in suspects)
+    if len(suspects) > 1 and share <= 1 and are_of_heap:
         text += "\n" + folded(
             f"Together these {_COUNTS[min(len(suspects), 5)]} hold {share:.0%} of the "
             "reachable heap."

@@ -114,6 +114,9 @@ class _Search:
         self._graph, self._metrics = graph, metrics
         self._search = search = PileSearch(graph, metrics, own)
         self._telling = Telling(graph, metrics, search, outside)
+        # What owns nothing outside the heap is measured by the heap alone.
+        self._inside = self._telling.heap_bytes / metrics.reachable_bytes
+        search.least = max(int(self._inside * search.least), 1)
         self._taken = np.zeros(0, np.uint8)
         self._steps: list[NDArray[np.int32]] = []
 
@@ -161,6 +164,16 @@ class _Search:
         one = pile.members[:1]
         return pile._replace(object_count=1, retained_bytes=largest, members=one)
 
+    def _is_large(self, one: Accused, least: float) -> bool:
+        """Whether a pile has enough bytes; all of it, if it has some outside the heap.
+
+        Args:
+            one: The pile.
+            least: The fewest bytes, if memory outside the heap counts.
+        """
+        inside = 1.0 if one.words.outside_bytes else self._inside
+        return one.held.pile.retained_bytes >= inside * least
+
     def _chosen(self, told: list[Accused], least: float) -> list[Accused]:
         """The suspects among piles, the best first; none within another one."""
         # Of what is in one container, the program's own objects are named.
@@ -180,8 +193,7 @@ class _Search:
             by_cut.values(), key=lambda one: (not one.evidence.is_done, -one.score)
         )
         for one in order:
-            is_large = one.held.pile.retained_bytes >= least
-            if not is_large and not one.evidence.is_done:
+            if not self._is_large(one, least) and not one.evidence.is_done:
                 continue
             if len(found) < MAX_SUSPECTS and self._take(one):
                 found.append(one)
@@ -326,7 +338,7 @@ class _Search:
         sizes = np.where(wanted, metrics.type_retained_bytes, 0)
         fewest = _LEAST_OF_SMALLER if only_own else _FEW
         sizes[metrics.type_reachable_count < fewest] = 0
-        order = np.flatnonzero(sizes >= least)
+        order = np.flatnonzero(sizes >= self._inside * least)
         # The program's own come first: what they have may be of a type as large.
         order = order[np.lexsort((-sizes[order], classes[order]))][:most_looked_at]
         # What a suspect frees is a part of it.
@@ -348,7 +360,7 @@ class _Search:
             rows = largest_first(rows, metrics.retained_bytes)
             pile = Pile(kind, len(rows), int(sizes[kind]), rows, -1, ROOT)
             one = self._told(self._search.held(pile, _LOOKED_AT))
-            if one is None or one.held.pile.retained_bytes < least:
+            if one is None or not self._is_large(one, least):
                 continue
             if only_own and self._is_of_library(one.held):
                 continue
@@ -366,7 +378,12 @@ class _Search:
         skipped = search.paths.cuts.referrers.held.skipped
         found: list[Accused] = []
         for count, members in shared_containers(
-            graph, metrics, search.classes, skipped, left_out, int(least)
+            graph,
+            metrics,
+            search.classes,
+            skipped,
+            left_out,
+            int(self._inside * least),
         ):
             kind = int(graph.type_index[members[0]])
             size = int(metrics.retained_bytes[members].sum())

@@ -152,7 +152,7 @@ class PileSearch:
         metadata: uint8. Bits of the objects that are the runtime's metadata.
         metadata_bytes: Reachable bytes of the runtime's metadata.
         base: Reachable bytes without metadata, at least 1.
-        least: Bytes of the smallest pile.
+        least: Bytes of the smallest pile, `PILE_SHARE` if nobody has set it.
         paths: Paths from roots.
         ended: int32. Components that the system has ended.
     """
@@ -178,7 +178,6 @@ class PileSearch:
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
         self.least = max(int(PILE_SHARE * self.base), 1)
         self.metadata = np.packbits(self.program.is_metadata)
-        self._large = rows_where(metrics.retained_bytes >= self.least)
         release_pages(graph.shallow_bytes)
         self._searches = 0
         self.ended, self.detached = components(graph, self.classes), detached(graph)
@@ -316,7 +315,8 @@ class PileSearch:
         del self.program, self._libraries
 
     def piles(self) -> Iterator[Pile]:
-        """Piles of at least `PILE_SHARE`, none within another one."""
+        """Piles of at least `least` bytes, none within another one."""
+        self._large = rows_where(self.metrics.retained_bytes >= self.least)
         yield from self._piles_of(self.program, TypeClass.PROGRAM, [ROOT])
         yield from self._ended()
         yield from self._values_of_handles()

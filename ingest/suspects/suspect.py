@@ -58,8 +58,8 @@ class Suspect:
         type_index: Their type.
         object_count: How many there are.
         retained_bytes: Bytes of the heap that are freed with them.
-        share: Share of the reachable bytes, 0 to 1; where there is much memory outside
-            the heap, of both.
+        share: Share of the reachable bytes, 0 to 1; if they own memory outside the
+            heap, of both.
         object_index: The one that retains most.
         container_index: The object they accumulate in: an entry of the holder, the
             holder, or the object itself.
@@ -138,6 +138,9 @@ class Telling:
         search: The search that has found the piles.
         outside: int64 (N + M,). Bytes that each object owns outside the heap; ``None``
             if these do not matter.
+
+    Attributes:
+        heap_bytes: Reachable bytes without those outside the heap.
     """
 
     def __init__(
@@ -148,6 +151,9 @@ class Telling:
         outside: NDArray[np.int64] | None,
     ) -> None:
         self._graph, self._metrics, self._outside = graph, metrics, outside
+        self.heap_bytes = metrics.reachable_bytes
+        if outside is not None:
+            self.heap_bytes -= int(outside.sum())
         self._search = search
         self._companions = Companions(graph, metrics, search.classes, search.paths)
 
@@ -183,7 +189,8 @@ class Telling:
             object_count=pile.object_count,
             retained_bytes=cut.freed_bytes - outside_bytes,
             outside_bytes=outside_bytes,
-            share=cut.freed_bytes / metrics.reachable_bytes,
+            share=cut.freed_bytes
+            / (metrics.reachable_bytes if outside_bytes else self.heap_bytes),
             holder=holder,
             between=self._between(held),
             outer=self._outer(held),

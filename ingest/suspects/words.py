@@ -44,6 +44,9 @@ _ENDED = re.compile(
 _UNITS = ("bytes",)
 """Types that are called as a unit, of which a number would read as a size."""
 
+OF_BOTH = "both"
+"""What the share is of, where objects own memory outside the heap."""
+
 MAX_SENTENCE = 300
 _MAX_NAME = 60
 
@@ -143,7 +146,7 @@ class Words:
         type_name: Full name of the type that accumulates.
         object_count: How many there are.
         retained_bytes: What they retain; ``None`` if that is not known.
-        share: Of the reachable bytes, 0 to 1.
+        share: Of the reachable bytes, 0 to 1; with those outside if they own such.
         outside_bytes: What they own outside the heap.
         holder: What holds them.
         between: Full names of the types from what the holder refers to down to the
@@ -425,7 +428,7 @@ class Words:
             size, of = human_bytes(self.retained_bytes), "the reachable heap"
             if self.outside_bytes:
                 size += f" and {human_bytes(self.outside_bytes)} outside the heap"
-                of = "both"
+                of = OF_BOTH
             what += f" ({size}, {self.share:.0%} of {of})"
         if self.direct_count:
             what += f", {self.direct_count:,} of them directly,"

@@ -10,6 +10,7 @@ from hypothesis import given
 from ingest.analysis.metrics import analyse
 from ingest.heap.graph import HeapGraph
 from ingest.heap.values import ExternalMemory
+from ingest.reports.suspects import of_heap, suspects_text
 from ingest.suspects.find import find_suspects
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.what_if.freed import Cut, WhatIf
@@ -60,6 +61,26 @@ def test_a_suspect_is_told_with_its_memory_outside() -> None:
 
     assert "MiB outside the heap, 100% of both)" in first.sentence
     assert first.retained_bytes <= graph.shallow_bytes.sum()
+
+
+def test_what_has_nothing_outside_is_measured_by_the_heap() -> None:
+    """Shares of both would hide it behind a large buffer."""
+    of_list, of_buffers = list(range(3, 203)), list(range(203, 403))
+    refs = [[1, 2], of_list, of_buffers, *([] for _ in (*of_list, *of_buffers))]
+    types = [0, 1, 2, *(3 for _ in of_list), *(4 for _ in of_buffers)]
+    graph = graph_of(*refs, roots=[0], sizes=[16] * 403, types=types)
+    rows = np.array(of_buffers, np.int32)
+    external = ExternalMemory(
+        rows, np.full(len(rows), 1 << 20), np.zeros_like(rows), ("buffer",)
+    )
+    graph = replace(graph, external=external)
+
+    suspects = find_suspects(graph, analyse(graph)).suspects
+    sentences = [found.sentence for found in suspects]
+
+    assert any("200 MiB outside the heap, 100% of both)" in one for one in sentences)
+    assert any("50% of the reachable heap)" in one for one in sentences)
+    assert "Together" not in suspects_text(of_heap(graph, suspects), None)
 
 
 def test_what_a_cut_frees_outside_is_counted() -> None:
