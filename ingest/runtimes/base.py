@@ -243,7 +243,7 @@ class Runtime:
             as maps: their fields are its keys.
         function_type: Full name of the type of functions whose value is their name and
             place; empty if there is none.
-        handlers_field: The field in which emitters of events have all handlers.
+        handlers_fields: Fields in which emitters of events have all handlers.
         function_fields: Regular expression of fields of such functions that are not
             properties, which a program gives them.
         library_functions: Regular expression that matches values of those functions
@@ -332,7 +332,7 @@ class Runtime:
     queued_tasks: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     records: tuple[str, ...] = ()
     function_type: str = ""
-    handlers_field: str = ""
+    handlers_fields: Sequence[str] = ()
     function_fields: str = ""
     library_functions: str = r"(?!)"
     library_scripts: str = r"(?!)"

@@ -86,7 +86,7 @@ V8 = Runtime(
     ended={"Detached <": "detached from all documents"},
     records=("Object",),
     function_type="Function",
-    handlers_field="_events",
+    handlers_fields=("_events", "<symbol kEvents>"),
     function_fields=r"context$|prototype$|__proto__$|bound_|native_bind_context$|[\[<]",
     # Functions of the runtime's scripts, and bound or built-in ones without a place.
     library_functions=r" (?:node|ext):|^[^:]*$",

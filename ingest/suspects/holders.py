@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ _MOST_INNER = 4
 _FEW_ENTRIES = 20
 """An object with fewer fields is no map."""
 
-_LOOKED_AT = 200
+_LOOKED_AT, _FARTHEST = 200, 200
 """Objects inside of others that are looked at for the field."""
 
 _LINKS, _MAX_LINK = 20, 10
@@ -492,6 +493,8 @@ class Paths:
             path = [row]
             while at >= 0:
                 path.append(at)
+                if len(path) > _FARTHEST:
+                    return None  # a list of its own, as what a lazy one has read
                 is_own = self._classes[types[at]] == TypeClass.PROGRAM
                 if is_own and self._classes[types[below]] == TypeClass.CONTAINER:
                     outer = at, below
@@ -538,7 +541,9 @@ class Paths:
         found = set[str]()
         for row in some_of(rows, _LOOKED_AT).tolist():
             at, below, words = int(self._metrics.dominator[row]), row, ""
-            while not words and at >= 0 and self._graph.type_index[at] != kind:
+            for _ in range(_FARTHEST):
+                if words or at < 0 or self._graph.type_index[at] == kind:
+                    break
                 if self.places.part(at) is not None:
                     words = self.places.holder(at, self.field(at, below))
                 at, below = int(self._metrics.dominator[at]), at
@@ -616,13 +621,17 @@ class Paths:
 
     def _run_by(self, index: int) -> list[int]:
         """The function of a generator, of a call that waits or of a bound one."""
-        graph = self._graph
-        fields = [at for at, name in enumerate(graph.field_names) if name in _CALLED]
+        graph, fields = self._graph, self._fields_called
         if graph.ref_field is None or not fields:
             return []
         begin, end = graph.ref_start[index : index + 2].tolist()
         is_it = np.isin(graph.ref_field[begin:end], fields)
         return [int(at) for at in graph.ref_target[begin:end][is_it]]
+
+    @cached_property
+    def _fields_called(self) -> list[int]:
+        names = self._graph.field_names
+        return [at for at, name in enumerate(names) if name in _CALLED]
 
     def _function(self, index: int) -> str | None:
         """Name and place of a function of the program's; ``None`` for other objects."""

@@ -251,7 +251,7 @@ class Words:
         names = [name for name in between if is_in_like or name != self.type_name]
         if self._waker:
             return "waiters"
-        if holder.reference and holder.reference == named(self.runtime).handlers_field:
+        if holder.reference in named(self.runtime).handlers_fields:
             return "event handlers"
         is_handle = holder.index < 0 and holder.root_kind in ("handle", "jni_global")
         for pattern, matches in _patterns(self.runtime):
