@@ -386,6 +386,8 @@ class _Search:
             int(self._inside * least),
         ):
             kind = int(graph.type_index[members[0]])
+            if graph.type_names[kind] in named(graph.runtime).named_by:
+                continue  # variables of the program
             size = int(metrics.retained_bytes[members].sum())
             pile = Pile(kind, count, size, members, -1, ROOT)
             one = self._told(search.held(pile)) if pile.is_many else None
