@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import outermost
 from ingest.analysis.types import largest_first
@@ -22,37 +23,56 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.arrays.compiled import Bools, Bytes, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bools, Ints, Longs, Starts
     from ingest.heap.graph import HeapGraph
-
-_BY_OWNER, _BY_OTHER = 1, 2
 
 
 @kernel
-def _note_references(
+def _place_of(
+    source: int, target: int, dominator: Ints, kinds: Ints, leads: Bools
+) -> int:
+    """What has an object that another one refers to.
+
+    It is the outermost collection that leads to it, or what refers to it if that is in
+    none. ``leads`` has the types of collections, and a last row, false, for
+    placeholders, which have type -1.
+    """
+    row, end = source, dominator[target]
+    while True:
+        above = dominator[row]
+        if above < 0 or above == end or not leads[kinds[above]]:
+            return row
+        row = above
+
+
+@kernel
+def _sum_places(
     start: Starts,
     targets: Ints,
     skipped: Bools,
     dominator: Ints,
     kinds: Ints,
-    wanted: Bools,
-    found: Bytes,
+    leads: Bools,
+    is_shared: Bools,
+    retained: Longs,
+    sums: NDArray[np.float32],
 ) -> None:
-    """Note of objects of wanted types whether their dominator, or another, has them.
+    """Sum what shared objects of each place retain.
 
-    ``wanted`` has a last row, false, for placeholders, which have type -1.
+    What its dominator refers to is not shared: its mark is taken away.
     """
     for source in range(len(start) - 1):
         if dominator[source] < -1:
             continue
         for ref in range(start[source], start[source + 1]):
             target = targets[ref]
-            if not wanted[kinds[target]]:
+            if not is_shared[target] or (len(skipped) > 0 and skipped[ref]):
                 continue
-            if len(skipped) > 0 and skipped[ref]:
+            if dominator[target] == source:
+                is_shared[target] = False
                 continue
-            is_owner = dominator[target] == source
-            found[target] |= _BY_OWNER if is_owner else _BY_OTHER
+            place = _place_of(source, target, dominator, kinds, leads)
+            sums[place] += retained[target]
 
 
 @kernel
@@ -64,14 +84,13 @@ def _list_places(
     kinds: Ints,
     leads: Bools,
     is_shared: Bools,
+    is_place: Bools,
     found: Longs,
     shared: Ints,
 ) -> int:
-    """List what has shared objects, and these, and say how many pairs there are.
+    """List some places with their shared objects, and say how many pairs there are.
 
-    What has one is the outermost collection that leads to it, or what refers to it if
-    that is in none. ``leads`` has the types of collections, and a last row, false, for
-    placeholders.
+    If there is no room, they are counted only.
     """
     used = 0
     for source in range(len(start) - 1):
@@ -81,15 +100,11 @@ def _list_places(
             target = targets[ref]
             if not is_shared[target] or (len(skipped) > 0 and skipped[ref]):
                 continue
-            row, end = source, dominator[target]
-            while True:
-                above = dominator[row]
-                if above < 0 or above == end or not leads[kinds[above]]:
-                    break
-                row = above
-            if row == target:
+            place = _place_of(source, target, dominator, kinds, leads)
+            if place == target or not is_place[place]:
                 continue  # what it has itself
-            found[used], shared[used] = row, target
+            if len(found) > 0:
+                found[used], shared[used] = place, target
             used += 1
     return used
 
@@ -126,18 +141,23 @@ def shared_containers(
     dominator, kinds, retained = (
         metrics.dominator, graph.type_index, metrics.retained_bytes
     )  # fmt: skip
-    seen = np.zeros(len(dominator), np.uint8)
-    columns = graph.ref_start, graph.ref_target, skipped, dominator, kinds
-    _note_references(*columns, wanted, seen)
-    is_shared = (seen == _BY_OTHER) & ~left_out
+    is_shared = wanted[kinds] & ~left_out & (dominator >= ROOT)
+    # What its dominator leads to first is in a reference of that.
+    is_shared &= dominator != metrics.path_parent
     if int(retained[is_shared].sum()) < least:
         return
-    room = int(np.count_nonzero(is_shared[graph.ref_target]))
-    places, members = np.empty(room, np.int64), np.empty(room, np.int32)
-    used = _list_places(*columns, is_container, is_shared, places, members)
+    columns = graph.ref_start, graph.ref_target, skipped, dominator, kinds, is_container
+    sums = np.zeros(len(dominator), np.float32)
+    _sum_places(*columns, is_shared, retained, sums)
+    is_place = sums >= least
+    if not is_place.any():
+        return
+    places, members = np.empty(0, np.int64), np.empty(0, np.int32)
+    used = _list_places(*columns, is_shared, is_place, places, members)
     if not used:
         return
-    places, members = places[:used], members[:used]
+    places, members = np.empty(used, np.int64), np.empty(used, np.int32)
+    _list_places(*columns, is_shared, is_place, places, members)
     # An object may be several times in one place.
     groups = places * len(classes) + kinds[members]
     order = np.lexsort((members, groups))
