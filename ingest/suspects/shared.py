@@ -23,56 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
-    from ingest.arrays.compiled import Bools, Ints, Longs, Starts
+    from ingest.arrays.compiled import Bools, Ints, Starts
     from ingest.heap.graph import HeapGraph
-
-
-@kernel
-def _place_of(
-    source: int, target: int, dominator: Ints, kinds: Ints, leads: Bools
-) -> int:
-    """What has an object that another one refers to.
-
-    It is the outermost collection that leads to it, or what refers to it if that is in
-    none. ``leads`` has the types of collections, and a last row, false, for
-    placeholders, which have type -1.
-    """
-    row, end = source, dominator[target]
-    while True:
-        above = dominator[row]
-        if above < 0 or above == end or not leads[kinds[above]]:
-            return row
-        row = above
-
-
-@kernel
-def _sum_places(
-    start: Starts,
-    targets: Ints,
-    skipped: Bools,
-    dominator: Ints,
-    kinds: Ints,
-    leads: Bools,
-    is_shared: Bools,
-    retained: Longs,
-    sums: NDArray[np.float32],
-) -> None:
-    """Sum what shared objects of each place retain.
-
-    What its dominator refers to is not shared: its mark is taken away.
-    """
-    for source in range(len(start) - 1):
-        if dominator[source] < -1:
-            continue
-        for ref in range(start[source], start[source + 1]):
-            target = targets[ref]
-            if not is_shared[target] or (len(skipped) > 0 and skipped[ref]):
-                continue
-            if dominator[target] == source:
-                is_shared[target] = False
-                continue
-            place = _place_of(source, target, dominator, kinds, leads)
-            sums[place] += retained[target]
 
 
 @kernel
@@ -84,13 +36,15 @@ def _list_places(
     kinds: Ints,
     leads: Bools,
     is_shared: Bools,
-    is_place: Bools,
-    found: Longs,
+    found: Ints,
     shared: Ints,
 ) -> int:
-    """List some places with their shared objects, and say how many pairs there are.
+    """List what has shared objects, and these, and say how many pairs there are.
 
-    If there is no room, they are counted only.
+    What has one is the outermost collection that leads to it, or what refers to it if
+    that is in none. ``leads`` has the types of collections, and a last row, false, for
+    placeholders, which have type -1. An object that its dominator refers to is not
+    shared: its mark is taken away.
     """
     used = 0
     for source in range(len(start) - 1):
@@ -100,11 +54,18 @@ def _list_places(
             target = targets[ref]
             if not is_shared[target] or (len(skipped) > 0 and skipped[ref]):
                 continue
-            place = _place_of(source, target, dominator, kinds, leads)
-            if place == target or not is_place[place]:
+            row, end = source, dominator[target]
+            if end == source:
+                is_shared[target] = False
+                continue
+            while True:
+                above = dominator[row]
+                if above < 0 or above == end or not leads[kinds[above]]:
+                    break
+                row = above
+            if row == target:
                 continue  # what it has itself
-            if len(found) > 0:
-                found[used], shared[used] = place, target
+            found[used], shared[used] = row, target
             used += 1
     return used
 
@@ -146,18 +107,18 @@ def shared_containers(
     is_shared &= dominator != metrics.path_parent
     if int(retained[is_shared].sum()) < least:
         return
-    columns = graph.ref_start, graph.ref_target, skipped, dominator, kinds, is_container
-    sums = np.zeros(len(dominator), np.float32)
-    _sum_places(*columns, is_shared, retained, sums)
-    is_place = sums >= least
-    if not is_place.any():
+    # Of this room no more is ever touched than there are pairs.
+    places, members = np.empty((2, graph.reference_count), np.int32)
+    used = _list_places(
+        graph.ref_start, graph.ref_target, skipped, dominator, kinds, is_container,
+        is_shared, places, members,
+    )  # fmt: skip
+    places, members = places[:used], members[:used]
+    held_bytes = np.bincount(places, retained[members] * is_shared[members])
+    is_it = is_shared[members] & (held_bytes[places] >= least)
+    if not is_it.any():
         return
-    places, members = np.empty(0, np.int64), np.empty(0, np.int32)
-    used = _list_places(*columns, is_shared, is_place, places, members)
-    if not used:
-        return
-    places, members = np.empty(used, np.int64), np.empty(used, np.int32)
-    _list_places(*columns, is_shared, is_place, places, members)
+    places, members = places[is_it].astype(np.int64), members[is_it]
     # An object may be several times in one place.
     groups = places * len(classes) + kinds[members]
     order = np.lexsort((members, groups))
