@@ -76,7 +76,7 @@ class Verified:
         return np.unpackbits(self.bits, count=self.object_count).view(np.bool_)
 
 
-def has_bit(bits: NDArray[np.uint8], rows: NDArray[np.int32]) -> NDArray[np.bool_]:
+def has_bit(bits: NDArray[np.uint8], rows: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Bool: which objects have their bit set, as `numpy.packbits` orders bits."""
     return np.asarray(bits[rows >> 3] >> (7 - (rows & 7)).astype(np.uint8) & 1) > 0
 

@@ -371,10 +371,11 @@ class _Search:
     def _shared(self, least: float) -> list[Accused]:
         """Containers that several places hold, besides reported ones."""
         graph, metrics, search = self._graph, self._metrics, self._search
-        bits = search.metadata | self._taken if len(self._taken) else search.metadata
-        left_out = np.unpackbits(bits, count=len(graph.object_id)).view(np.bool_)
+        left_out = search.metadata
+        if len(self._taken):
+            left_out = left_out | self._taken
         if metrics.strength is not None:
-            left_out |= metrics.strength >= RefKind.WEAK
+            left_out = left_out | np.packbits(metrics.strength >= RefKind.WEAK)
         skipped = search.paths.cuts.referrers.held.skipped
         found: list[Accused] = []
         for count, members in shared_containers(

@@ -14,8 +14,10 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import outermost
 from ingest.analysis.types import largest_first
+from ingest.arrays.array_files import release_pages
 from ingest.arrays.compiled import kernel
 from ingest.runtimes import TypeClass
+from ingest.suspects.edges import has_bit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +77,7 @@ def shared_containers(
     metrics: HeapMetrics,
     classes: NDArray[np.uint8],
     skipped: Bools,
-    left_out: Bools,
+    left_out: NDArray[np.uint8],
     least: int,
 ) -> Iterator[tuple[int, NDArray[np.int32]]]:
     """Containers of one type that one place has, and others too.
@@ -85,7 +87,7 @@ def shared_containers(
         metrics: Its metrics.
         classes: uint8 (T,). The `TypeClass` of each type.
         skipped: bool (E,), or empty. References that do not hold.
-        left_out: bool (N + M,). Objects that are in none.
+        left_out: uint8. Bits of the objects that are in none.
         least: Bytes that those of a place retain.
 
     Yields:
@@ -102,20 +104,25 @@ def shared_containers(
     dominator, kinds, retained = (
         metrics.dominator, graph.type_index, metrics.retained_bytes
     )  # fmt: skip
-    is_shared = wanted[kinds] & ~left_out & (dominator >= ROOT)
+    rows = np.flatnonzero(wanted[kinds])
+    rows = rows[~has_bit(left_out, rows) & (dominator[rows] >= ROOT)]
     # What its dominator leads to first is in a reference of that.
-    is_shared &= dominator != metrics.path_parent
-    if int(retained[is_shared].sum()) < least:
+    rows = rows[dominator[rows] != metrics.path_parent[rows]]
+    release_pages(metrics.path_parent)
+    if int(retained[rows].sum()) < least:
         return
+    is_shared = np.zeros(len(dominator), np.bool_)
+    is_shared[rows] = True
     # Of this room no more is ever touched than there are pairs.
     places, members = np.empty((2, graph.reference_count), np.int32)
     used = _list_places(
         graph.ref_start, graph.ref_target, skipped, dominator, kinds, is_container,
         is_shared, places, members,
     )  # fmt: skip
-    places, members = places[:used], members[:used]
-    held_bytes = np.bincount(places, retained[members] * is_shared[members])
-    is_it = is_shared[members] & (held_bytes[places] >= least)
+    is_it = is_shared[members[:used]]
+    places, members = places[:used][is_it], members[:used][is_it]
+    _, group = np.unique(places, return_inverse=True)
+    is_it = np.bincount(group, retained[members])[group] >= least
     if not is_it.any():
         return
     places, members = places[is_it].astype(np.int64), members[is_it]
@@ -138,6 +145,6 @@ def shared_containers(
         heads = outermost(dominator, some)
         if int(retained[heads].sum()) >= least:
             place, kind = divmod(int(groups[starts[at]]), len(classes))
-            alone = (dominator == place) & (kinds == kind) & ~left_out
-            count = len(some) + int(np.count_nonzero(alone))
+            alone = np.flatnonzero((dominator == place) & (kinds == kind))
+            count = len(some) + int(np.count_nonzero(~has_bit(left_out, alone)))
             yield count, largest_first(heads, retained)
