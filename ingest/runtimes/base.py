@@ -166,6 +166,8 @@ class Runtime:
             they hold none.
         entries_fields: Fields in which collections have an array of their entries, and
             the full name of its type, where that is not one of ``inside``.
+        pairs_field: That of these fields whose array has each key before its value;
+            empty if none has.
         weak_entry: Full name of the entries of maps that hold their keys weakly; empty
             if such maps have no entries of their own.
         weak_type: Full name of the type that all types of weak references extend, whose
@@ -357,6 +359,7 @@ class Runtime:
     root_words: Mapping[str, str] = field(default_factory=dict)
     traceback_type: str = ""
     entries_fields: Mapping[str, str] = field(default_factory=dict)
+    pairs_field: str = ""
     weak_entry: str = ""
     weak_type: str = ""
     weak_references: tuple[str, ...] = ()

@@ -82,6 +82,7 @@ V8 = Runtime(
         "WritableStreamDefaultWriter",
     ),
     entries_fields={"table": "(array)"},
+    pairs_field="table",
     weak_type="WeakRef",
     ended={"Detached <": "detached from all documents"},
     records=("Object",),

@@ -50,6 +50,8 @@ _FEW_ENTRIES = 20
 _LOOKED_AT, _FARTHEST = 200, 200
 """Objects inside of others that are looked at for the field."""
 
+_PLACE = re.compile(r"\[(\d{1,9})\]")
+
 _LINKS, _MAX_LINK = 20, 10
 """Objects of a list that are looked at for a link, and objects in it."""
 
@@ -565,9 +567,11 @@ class Paths:
         rows = range(*graph.ref_start[entry : entry + 2].tolist())
         by_field = {graph.field_name(row): int(graph.ref_target[row]) for row in rows}
         key = by_field.get("key")
-        tables = named(graph.runtime).entries_fields
-        if above >= 0 and tables.get(self.field(above, entry) or "") is not None:
-            key = by_field.get(f"[{int(field[1:-1]) - 1}]")
+        of_pairs = named(graph.runtime).pairs_field
+        is_pair = above >= 0 and of_pairs and self.field(above, entry) == of_pairs
+        # A dominator may lead to the value by way of others.
+        if is_pair and (number := _PLACE.fullmatch(field)):
+            key = by_field.get(f"[{int(number[1]) - 1}]")
         if key is None or graph.values is None or key == value:
             return ""
         (text,) = graph.values.pick(np.array([key], np.int32))

@@ -511,3 +511,29 @@ def test_a_thread_that_a_local_variable_has_is_itself_the_root(tmp_path: Path) -
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.endswith(" by CarrierThread.table, from thread ui.")
+
+
+def test_what_two_elements_of_a_list_share_has_no_key(tmp_path: Path) -> None:
+    """The array dominates it, and refers to it only by way of the elements."""
+    shop = Program()
+    shop.cls("app/Line", "code")
+    shop.cls("app/Unit", "lines")
+    shop.cls("app/Part", "unit")
+    shop.cls("app/Rule", "parts")
+    shop.cls("java/util/ArrayList", "elementData")
+    rules = []
+    for _ in range(200):
+        lines = [shop.make("app/Line", code=shop.data(60)) for _ in range(20)]
+        unit = shop.make("app/Unit", lines=shop.array("[Ljava/lang/Object;", lines))
+        parts = [shop.make("app/Part", unit=unit) for _ in range(2)]
+        array = shop.array("[Ljava/lang/Object;", parts)
+        rules.append(
+            shop.make(
+                "app/Rule", parts=shop.make("java/util/ArrayList", elementData=array)
+            )
+        )
+    shop.main(RULES=shop.map_of(rules))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("200 Rule (")
+    assert " with 4,000 Line in Rule.parts are held in a map by " in found.sentence
