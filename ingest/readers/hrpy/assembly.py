@@ -14,6 +14,7 @@ entries are the attributes, as from CPython 3.11 on, where most objects have no 
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -372,6 +373,29 @@ def _by_frames(recorded: Recorded, objects: PythonObjects) -> Longs:
     return count.astype(np.int64)
 
 
+def _in_cells(
+    recorded: Recorded, objects: PythonObjects, local: Ints, excess: Longs
+) -> tuple[Longs, Ints]:
+    """Cells in which frames have their locals, and how many references each explains.
+
+    A frame refers to a local that an inner function captures by a cell, and the file
+    tells only what is in it.
+
+    Args:
+        recorded: The file.
+        objects: The objects.
+        local: int32. Rows of the locals of all frames.
+        excess: int64 (N,). How many references to each object are not explained.
+    """
+    cells = np.flatnonzero(
+        objects.type == _row_of(recorded.declared.type_names, "cell")
+    )
+    cells = cells[(excess[cells] > 0) & (np.diff(objects.start)[cells] > 0)]
+    content = objects.target[objects.start[cells]].tolist()
+    many = Counter(local.tolist())
+    return cells, np.array([many[row] for row in content], np.int32)
+
+
 def _unexplained(
     recorded: Recorded, objects: PythonObjects, table: IdTable
 ) -> tuple[Bools, Bools]:
@@ -384,7 +408,13 @@ def _unexplained(
         them.
     """
     explained = times_referenced(objects)
-    if not recorded.header.get("frames_are_objects", False):
+    assert objects.refcount is not None
+    excess = objects.refcount.astype(np.int64) - recorded.number("own_references", 0)
+    excess -= explained
+    if recorded.header.get("frames_are_objects", False):
+        given = _by_frames(recorded, objects)
+        excess[(explained > 0) & (excess > 0) & (excess <= given)] = 0
+    else:
         held = [
             at
             for thread in recorded.threads
@@ -392,12 +422,10 @@ def _unexplained(
             for _, at in frame.locals
         ]
         rows, _ = table.find(np.array(held, np.uint64))
-        np.add.at(explained, rows[rows >= 0], 1)
-    assert objects.refcount is not None
-    excess = objects.refcount.astype(np.int64) - recorded.number("own_references", 0)
-    excess -= explained
-    if recorded.header.get("frames_are_objects", False):
-        given = _by_frames(recorded, objects)
-        excess[(explained > 0) & (excess > 0) & (excess <= given)] = 0
+        local = rows[rows >= 0]
+        cells, many = _in_cells(recorded, objects, local, excess)
+        for at, count in ((local, 1), (cells, many)):
+            np.add.at(explained, at, count)
+            np.subtract.at(excess, at, count)
     excess[objects.refcount >= recorded.number("immortal_references", NEVER)] = -1
     return excess > 0, (excess == 0) & (explained == 0)

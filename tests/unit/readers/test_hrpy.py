@@ -487,6 +487,22 @@ def test_what_a_frame_gives_to_the_one_that_it_calls_is_not_held_by_c() -> None:
     assert 0x110 in graph.object_id[held]
 
 
+def test_a_local_that_an_inner_function_captures_is_of_its_frame() -> None:
+    """The frame has a cell with it, which is held by C only if more refer to it."""
+    heap = program()
+    own = heap.header["own_references"]
+    heap.chunk(
+        "cell", [0x900, 0x910, 0x920], counts=[own + 1, own + 2, own + 1],
+        named={"cell_contents": [0x600, 0x600, 0x400]},
+    )  # fmt: skip
+    graph = graph_of(heap)
+
+    assert root_names(graph, 0x600) == ["local root in work (app.py:3) rows"]
+    assert root_names(graph, 0x900) == []
+    assert root_names(graph, 0x910) == ["runtime root"]
+    assert root_names(graph, 0x920) == ["runtime root"]  # with what is no local
+
+
 def test_a_format_is_told_by_its_first_bytes() -> None:
     assert sniff(example()[:64])
     assert not sniff(b"HRPY")
