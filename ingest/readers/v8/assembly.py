@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -128,8 +128,9 @@ def assemble(
     # One more for the strings that a truncated file lacks.
     np.minimum(snapshot.name, len(snapshot.strings), out=snapshot.name)
     stays = _without_repeats(snapshot, counter)
+    maps = _weak_maps(snapshot, edges, types)
     # Work that needs no names, in parallel with them.
-    with beside(partial(_folded, snapshot, edges, types, kinds, fold)) as folding:
+    with beside(partial(_folded, snapshot, edges, types, kinds, fold, maps)) as folding:
         names = NodeNames(snapshot, edges, kinds, types)
         closures = np.flatnonzero(snapshot.type == kinds.closure).astype(np.int32)
         scripts = names.scripts_of(closures)
@@ -156,7 +157,7 @@ def assemble(
         notes += missing_values(numbers, producer)
     if producer == "Bun":
         kind[repeated(snapshot, edges)] = RefKind.WEAK
-    field_names = _name_fields(snapshot, edges, types, kind)
+    field_names = _name_fields(snapshot, edges, types, kind, maps)
     roots = _PseudoNodes(names, edges, kind, field_names, stays)
     found = roots.of(pseudo) if fold is Fold.AUTO else roots.of_first()
     history = allocations(snapshot)
@@ -199,16 +200,55 @@ def _writer(
     return "V8", []
 
 
+class _WeakMaps(NamedTuple):
+    """References to values of WeakMaps: two of each, from its key and from the table.
+
+    Attributes:
+        pairs: Names of these edges: one for each value.
+        of_tables: int64. The edges from tables, which do not hold.
+    """
+
+    pairs: frozenset[int]
+    of_tables: NDArray[np.int64]
+
+
+def _weak_maps(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> _WeakMaps:
+    """Find the edges to values of WeakMaps."""
+    strings = snapshot.strings
+    content = strings.content[: strings.used].data
+    table_of: dict[int, int] = {}
+    for sign in re.finditer(re.escape(_EPHEMERON_SIGN), content):
+        row = int(np.searchsorted(strings.end, sign.start(), "right"))
+        if row in table_of:
+            continue
+        if match := _EPHEMERON_NAME.fullmatch(strings.raw(row)):
+            table_of[row] = int(match[1])
+    if not table_of:
+        return _WeakMaps(frozenset(), np.empty(0, np.int64))
+    is_pair = np.zeros(len(strings) + 1, np.bool_)
+    is_pair[list(table_of)] = True
+    at = np.flatnonzero(edges.type == types.internal)
+    at = at[is_pair[np.minimum(edges.name[at], len(strings))]]
+    source = snapshot.id[np.searchsorted(edges.start, at, "right") - 1]
+    table = np.array([table_of[n] for n in edges.name[at].tolist()], np.uint64)
+    return _WeakMaps(frozenset(table_of), at[source == table])
+
+
 def _folded(
-    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes, fold: Fold
+    snapshot: Snapshot,
+    edges: Edges,
+    types: EdgeTypes,
+    kinds: NodeTypes,
+    fold: Fold,
+    weak_maps: _WeakMaps,
 ) -> tuple[Bytes, list[str], NDArray[np.int64]]:
     """Find the strengths of edges; count sizes with owners, if folding is on.
 
     Returns:
-        uint8 (E,): the `RefKind` of each edge, except those of WeakMaps; notes about
-        the heap; and int64: the pseudo nodes, of which node 0 is the first.
+        uint8 (E,): the `RefKind` of each edge; notes about the heap; and int64: the
+        pseudo nodes, of which node 0 is the first.
     """
-    kind = _strengths(snapshot, edges, types, kinds)
+    kind = _strengths(snapshot, edges, types, kinds, weak_maps)
     notes = []
     pseudo = np.zeros(1, np.int64)
     if fold is Fold.AUTO:
@@ -272,19 +312,33 @@ def _settle_detachedness(
 
 
 def _strengths(
-    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes
+    snapshot: Snapshot,
+    edges: Edges,
+    types: EdgeTypes,
+    kinds: NodeTypes,
+    weak_maps: _WeakMaps,
 ) -> Bytes:
-    """uint8 (E,): the `RefKind` of each edge, except those of WeakMaps."""
+    """uint8 (E,): the `RefKind` of each edge."""
     n = len(snapshot.type)
+    kind = np.full(len(edges.to), RefKind.STRONG, np.uint8)
+    kind[weak_maps.of_tables] = RefKind.WEAK
     is_page = np.zeros(n, np.bool_)
-    trees = snapshot.strings.find("(Document DOM trees)")
-    mark_page(
-        edges, types, snapshot.type, snapshot.name, kinds.synthetic, trees, is_page,
-        np.empty(n, np.int32),
-    )  # fmt: skip
-    kind = np.empty(len(edges.to), np.uint8)
+    first = _of_page(snapshot, edges, types, kinds)
+    mark_page(edges, types.weak, kind, first, is_page, np.empty(n, np.int32))
     strengths(edges, types, is_page, kind)
     return kind
+
+
+def _of_page(
+    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kinds: NodeTypes
+) -> Ints:
+    """int32: the global objects, and what has the trees of documents."""
+    own = slice(edges.start[0], edges.start[1])
+    to, kind = edges.to[own], edges.type[own]
+    trees = snapshot.strings.find("(Document DOM trees)")
+    has_trees = (snapshot.type[to] == kinds.synthetic) & (snapshot.name[to] == trees)
+    is_first = (kind == types.shortcut) | (kind == types.element) & has_trees
+    return np.unique(to[is_first]).astype(np.int32)
 
 
 def _without_repeats(
@@ -333,9 +387,13 @@ def _give_sizes(
 
 
 def _name_fields(
-    snapshot: Snapshot, edges: Edges, types: EdgeTypes, kind: Bytes
+    snapshot: Snapshot,
+    edges: Edges,
+    types: EdgeTypes,
+    kind: Bytes,
+    weak_maps: _WeakMaps,
 ) -> list[str]:
-    """Replace names of edges by fields, and make edges from WeakMaps to values weak.
+    """Replace names of edges by fields, and make edges that repeat others weak.
 
     Returns:
         The names of fields.
@@ -346,11 +404,11 @@ def _name_fields(
     numbers_of(strings.content, strings.end, number_of)
     is_used = np.zeros(len(strings) + 1, np.bool_)
     mark_fields(edges, types, number_of, is_used)
-    table_of = _ephemerons(snapshot)
-    names: list[str] = [EPHEMERON, _TABLE_VALUE] if table_of else []
+    pairs = weak_maps.pairs
+    names: list[str] = [EPHEMERON, _TABLE_VALUE] if pairs else []
     known: dict[str, int] = {name: row for row, name in enumerate(names)}
     for name in np.flatnonzero(is_used[:-1]).tolist():
-        if name in table_of:
+        if name in pairs:
             row_of[name] = 0
             continue
         text = strings.text(name)
@@ -360,14 +418,6 @@ def _name_fields(
         if row == len(names):
             names.append(text)
         row_of[name] = row
-    if table_of:
-        is_pair = np.zeros(len(strings) + 1, np.bool_)
-        is_pair[list(table_of)] = True
-        at = np.flatnonzero(edges.type == types.internal)
-        at = at[is_pair[np.minimum(edges.name[at], len(strings))]]
-        source = snapshot.id[np.searchsorted(edges.start, at, "right") - 1]
-        table = np.array([table_of[n] for n in edges.name[at].tolist()], np.uint64)
-        of_table = at[source == table]
     held_values = _held_values(snapshot, edges, types)
     repeated = np.concatenate(
         (_repeated(snapshot, edges, types), _in_tables(snapshot, edges, types))
@@ -377,9 +427,7 @@ def _name_fields(
     if len(held_values):
         edges.name[held_values] = len(names)
         names.append(_HELD_VALUE)
-    if table_of:
-        kind[of_table] = RefKind.WEAK
-        edges.name[of_table] = 1
+    edges.name[weak_maps.of_tables] = names.index(_TABLE_VALUE) if pairs else NO_FIELD
     return names
 
 
@@ -479,18 +527,6 @@ def _put_accessors_last(snapshot: Snapshot, edges: Edges, types: EdgeTypes) -> N
         order = np.argsort(is_last, kind="stable")
         for column in (edges.type, edges.name, edges.to):
             column[own] = column[own][order]
-
-
-def _ephemerons(snapshot: Snapshot) -> dict[int, int]:
-    """Ids of WeakMaps' tables, by the names of edges to their values."""
-    strings = snapshot.strings
-    content = strings.content[: strings.used].data
-    found: dict[int, int] = {}
-    for sign in re.finditer(re.escape(_EPHEMERON_SIGN), content):
-        row = int(np.searchsorted(strings.end, sign.start(), "right"))
-        if row not in found and (match := _EPHEMERON_NAME.fullmatch(strings.raw(row))):
-            found[row] = int(match[1])
-    return found
 
 
 class _PseudoNodes:

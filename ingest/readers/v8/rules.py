@@ -14,7 +14,7 @@ from ingest.heap.graph import RefKind
 if TYPE_CHECKING:
     from ingest.arrays.compiled import Bools, Bytes, Ids, Ints, Longs
 
-_STRONG, _WEAK = int(RefKind.STRONG), int(RefKind.WEAK)
+_WEAK = int(RefKind.WEAK)
 
 ATTACHED, DETACHED = 1, 2
 """States of a DOM node, as recorded; 0 is unknown."""
@@ -73,58 +73,42 @@ class NodeTypes(NamedTuple):
 
 @kernel
 def mark_page(
-    edges: Edges,
-    types: EdgeTypes,
-    node_type: Bytes,
-    node_name: Ints,
-    synthetic: int,
-    trees_name: int,
-    is_page: Bools,
-    stack: Ints,
+    edges: Edges, weak: int, kind: Bytes, first: Ints, is_page: Bools, stack: Ints
 ) -> None:
     """Mark the nodes that a page, or the program, reaches, and so owns.
 
+    A value of a WeakMap is the page's if its key is. DevTools follows the edge from the
+    table as well, which does not hold the value; then the edge from a key that only the
+    stack or a handle holds would lead to a node of the page, and not hold it either.
+
     Args:
-        edges: The edges; those of node 0 lead to the global objects.
-        types: Their types.
-        node_type: uint8 (N,).
-        node_name: int32 (N,).
-        synthetic: The type of pseudo nodes.
-        trees_name: Name of the pseudo node of the trees of documents; -1 for none.
+        edges: The edges.
+        weak: The type of weak edges.
+        kind: uint8 (E,). Weak for further edges that are not followed.
+        first: int32. The nodes to start with, each once.
         is_page: bool (N,), false at first. Filled.
         stack: int32 (N,). Overwritten.
     """
-    top = 0
-    for e in range(edges.start[0], edges.start[1]):
-        to = edges.to[e]
-        if edges.type[e] == types.element:
-            if node_type[to] != synthetic or node_name[to] != trees_name:
-                continue
-        elif edges.type[e] != types.shortcut:
-            continue
-        if not is_page[to]:
-            is_page[to] = True
-            stack[top] = to
-            top += 1
+    top = len(first)
+    for i in range(top):
+        is_page[first[i]] = True
+        stack[i] = first[i]
     while top > 0:
         top -= 1
         node = stack[top]
         for e in range(edges.start[node], edges.start[node + 1]):
             to = edges.to[e]
-            if not is_page[to] and edges.type[e] != types.weak:
-                is_page[to] = True
-                stack[top] = to
-                top += 1
+            if is_page[to] or edges.type[e] == weak or kind[e] == _WEAK:
+                continue
+            is_page[to] = True
+            stack[top] = to
+            top += 1
 
 
 @kernel
-def strengths(edges: Edges, types: EdgeTypes, is_page: Bools, kind: Bytes) -> bool:
-    """Fill uint8 (E,) ``kind``: an edge that does not retain its target is weak.
-
-    Returns:
-        Whether any edge is weak.
-    """
-    found, last = False, len(edges.to) - 1
+def strengths(edges: Edges, types: EdgeTypes, is_page: Bools, kind: Bytes) -> None:
+    """Make edges weak in uint8 (E,) ``kind`` that do not retain their targets."""
+    last = len(edges.to) - 1
     for node in range(len(edges.start) - 1):
         for e in range(edges.start[node], edges.start[node + 1]):
             fetch(is_page, edges.to[min(e + 2 * AHEAD, last)])
@@ -133,9 +117,8 @@ def strengths(edges: Edges, types: EdgeTypes, is_page: Bools, kind: Bytes) -> bo
                 weak = edges.type[e] == types.shortcut or (
                     is_page[edges.to[e]] and not is_page[node]
                 )
-            kind[e] = _WEAK if weak else _STRONG
-            found |= weak
-    return found
+            if weak:
+                kind[e] = _WEAK
 
 
 @kernel

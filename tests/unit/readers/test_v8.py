@@ -168,6 +168,33 @@ def test_an_entry_of_a_weakmap_is_held_by_its_key(reading: Reading) -> None:
     assert analyse(graph).dominator[row[number(18)]] == row[number(9)]
 
 
+@pytest.mark.parametrize("holder", ["(Stack roots)", "(Global handles)"])
+def test_a_key_that_no_global_holds_holds_its_entry(
+    holder: str, reading: Reading
+) -> None:
+    """A module has the WeakMap; only the stack or a handle of a socket has the key."""
+    pair = " / part of key (Socket @9) -> value (Array @11) pair in WeakMap (table @7)"
+    heap = V8Heap()
+    heap.node("synthetic", "", 0, [("element", 1, 5), ("shortcut", "1", 1)])
+    heap.node("object", "global", 16, [("property", "inbox", 2)])
+    heap.node("object", "WeakMap", 32, [("internal", "table", 3)])
+    heap.node("array", "", 80, [("weak", "3", 4), ("internal", "4" + pair, 6)])
+    heap.node("object", "Socket", 64, [("internal", "2" + pair, 6)], number=9)
+    heap.node("synthetic", holder, 0, [("element", 0, 4)], number=13)
+    heap.node("object", "Array", 16, [("element", 0, 7)], number=11)
+    heap.node("object", "Message", 24)
+
+    graph = reading(heap.bytes(), strict=True)
+    row = by_id(graph)
+
+    assert references(graph, row[9]) == [(EPHEMERON, 5, False)]
+    assert references(graph, row[7])[-1] == ("(value)", 5, True)
+    assert number(7) in alive(graph)
+    assert analyse(graph).dominator[row[11]] == row[9]
+    cut = CutParser(graph).cut(f"Socket.{EPHEMERON} -> Array")
+    assert WhatIf(graph).freed([cut]).shallow_bytes == 40
+
+
 def test_sizes_are_counted_with_owners_unless_folding_is_off(reading: Reading) -> None:
     graph = reading(program().bytes())
     whole = reading(program().bytes(), fold=Fold.NONE)
