@@ -2,10 +2,11 @@
 
 Roots. The variables of modules are static roots, local variables of functions are local
 roots. If CPython counts more references to an object than objects and stacks explain, C
-or the interpreter itself holds it: it is a root of kind ``RUNTIME``. Numbers, texts and
-the like are not, since the interpreter refers to them everywhere. Immortal objects,
-which CPython 3.12 and later does not count, are roots of kind ``INTERNAL``. Objects
-that none of these reaches wait for the collector.
+or the interpreter itself holds it: it is a root of kind ``RUNTIME``; or of kind
+``LOCAL``, if it is known to be on the stack of a frame. Numbers, texts and the like are
+not, since the interpreter refers to them everywhere. Immortal objects, which CPython
+3.12 and later does not count, are roots of kind ``INTERNAL``. Objects that none of
+these reaches wait for the collector.
 
 Folding, unless it is turned off. A dict is the ``__dict__`` of an object if only that
 object of a class, or that class, refers to it. It becomes a part of the object: its
@@ -14,7 +15,6 @@ entries are the attributes, as from CPython 3.11 on, where most objects have no 
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     history, outside = _history(recorded), _outside(recorded)
     values, objects, table = _joined(recorded, counter)
     told_bytes = int(objects.size_bytes.sum()) + _on_host(*outside[1:])
-    is_held, is_lost = _unexplained(recorded, objects, table)
+    is_held, is_lost, stacked = _unexplained(recorded, objects, values, table)
     fields = Fields(recorded.declared.names)
     roots = PythonRoots(fields)
     is_dict = objects.type == _row_of(type_names, "dict")
@@ -75,6 +75,7 @@ def assemble(recorded: Recorded, fold: Fold, counter: IrregularityCounter) -> He
     name_entries(objects, values, spaces, fields, is_dict)
     roots.add_modules(recorded.modules, spaces, objects, values)
     roots.add_stacks(recorded.threads)
+    roots.add(objects.id[stacked], RootKind.LOCAL)
     is_atom = is_of(ATOMS, type_names)[objects.type]
     assert objects.refcount is not None
     is_immortal = objects.refcount >= np.uint32(1 << 30)
@@ -373,41 +374,67 @@ def _by_frames(recorded: Recorded, objects: PythonObjects) -> Longs:
     return count.astype(np.int64)
 
 
-def _in_cells(
-    recorded: Recorded, objects: PythonObjects, local: Ints, excess: Longs
-) -> tuple[Longs, Ints]:
-    """Cells in which frames have their locals, and how many references each explains.
+_ENDS = ("__exit__", "__aexit__")
+"""Methods that a frame has on its stack until a ``with`` ends."""
 
-    A frame refers to a local that an inner function captures by a cell, and the file
-    tells only what is in it.
+
+def _on_stacks(
+    recorded: Recorded,
+    objects: PythonObjects,
+    values: ObjectValues,
+    table: IdTable,
+    excess: Longs,
+) -> list[int]:
+    """Cells and methods that only stacks of frames explain, which CPython tells nobody.
+
+    A frame refers by a cell to a local that an inner function captures. Its stack has
+    the bound method that it calls, and the one that ends its ``with``.
 
     Args:
         recorded: The file.
         objects: The objects.
-        local: int32. Rows of the locals of all frames.
+        values: Their values.
+        table: Their ids.
         excess: int64 (N,). How many references to each object are not explained.
     """
-    cells = np.flatnonzero(
-        objects.type == _row_of(recorded.declared.type_names, "cell")
-    )
-    cells = cells[(excess[cells] > 0) & (np.diff(objects.start)[cells] > 0)]
-    content = objects.target[objects.start[cells]].tolist()
-    many = Counter(local.tolist())
-    return cells, np.array([many[row] for row in content], np.int32)
+    names, type_names = recorded.declared.names, recorded.declared.type_names
+    functions: dict[int, list[str]] = {}
+    for thread in recorded.threads:
+        for frame in thread.frames:
+            name = frame.text.split(" (", 1)[0].rsplit(".", 1)[-1]
+            rows, _ = table.find(np.array([at for _, at in frame.locals], np.uint64))
+            for row in rows[rows >= 0].tolist():
+                functions.setdefault(row, []).append(name)
+    is_asked = (excess > 0) & is_of(("cell", "method"), type_names)[objects.type]
+    found = []
+    for row in np.flatnonzero(is_asked).tolist():
+        part = slice(int(objects.start[row]), int(objects.start[row + 1]))
+        pairs = zip(
+            objects.ref_field[part].tolist(), objects.target[part].tolist(), strict=True
+        )
+        told = {names[field]: target for field, target in pairs if field >= 0}
+        of = functions.get(told.get("cell_contents", told.get("__self__", -1)), [])
+        if of and "__func__" in told:
+            text = values.pick(np.array([told["__func__"]], np.int32))[0] or ""
+            called = text.rsplit(".", 1)[-1]
+            of = [name for name in of if called in (name, *_ENDS)]
+        if excess[row] <= len(of):
+            found.append(row)
+    return found
 
 
 def _unexplained(
-    recorded: Recorded, objects: PythonObjects, table: IdTable
-) -> tuple[Bools, Bools]:
+    recorded: Recorded, objects: PythonObjects, values: ObjectValues, table: IdTable
+) -> tuple[Bools, Bools, list[int]]:
     """Objects with more references than those found.
 
     Returns:
-        bool (N,): objects for which CPython counts more references than were found; and
+        bool (N,): objects for which CPython counts more references than were found;
         bool (N,): objects without any reference. CPython frees the latter at once, so
         in a copy of a process, other threads, which the copy lacks, have referred to
-        them.
+        them; and rows of objects which are neither, since stacks refer to them.
     """
-    explained = times_referenced(objects)
+    explained, stacked = times_referenced(objects), []
     assert objects.refcount is not None
     excess = objects.refcount.astype(np.int64) - recorded.number("own_references", 0)
     excess -= explained
@@ -422,10 +449,9 @@ def _unexplained(
             for _, at in frame.locals
         ]
         rows, _ = table.find(np.array(held, np.uint64))
-        local = rows[rows >= 0]
-        cells, many = _in_cells(recorded, objects, local, excess)
-        for at, count in ((local, 1), (cells, many)):
-            np.add.at(explained, at, count)
-            np.subtract.at(excess, at, count)
+        np.add.at(explained, rows[rows >= 0], 1)
+        np.subtract.at(excess, rows[rows >= 0], 1)
+        stacked = _on_stacks(recorded, objects, values, table, excess)
+        excess[stacked] = -1
     excess[objects.refcount >= recorded.number("immortal_references", NEVER)] = -1
-    return excess > 0, (excess == 0) & (explained == 0)
+    return excess > 0, (excess == 0) & (explained == 0), stacked

@@ -498,9 +498,32 @@ def test_a_local_that_an_inner_function_captures_is_of_its_frame() -> None:
     graph = graph_of(heap)
 
     assert root_names(graph, 0x600) == ["local root in work (app.py:3) rows"]
-    assert root_names(graph, 0x900) == []
+    assert root_names(graph, 0x900) == ["local root"]
     assert root_names(graph, 0x910) == ["runtime root"]
     assert root_names(graph, 0x920) == ["runtime root"]  # with what is no local
+
+
+def test_methods_that_run_or_end_a_with_are_of_their_frames() -> None:
+    """Its stack has them, and C has others, such as those to call at exit."""
+    heap = program()
+    names = ("Rows.work", "Rows.__exit__", "Rows.close")
+    heap.chunk(
+        "function", [0x900, 0x910, 0x920], flags=32, counts=[9] * 3,
+        values=_texts(*(f"app.{name}" for name in names)),
+    )  # fmt: skip
+    heap.chunk(
+        "method", [0xA00, 0xA10, 0xA20, 0xA30],
+        counts=[heap.header["own_references"] + 1] * 4,
+        named={
+            "__func__": [0x900, 0x910, 0x920, 0x900],
+            "__self__": [0x600, 0x600, 0x600, 0x400],
+        },
+    )  # fmt: skip
+    graph = graph_of(heap)
+
+    assert [root_names(graph, at) for at in (0xA00, 0xA10, 0xA20, 0xA30)] == [
+        ["local root"], ["local root"], ["runtime root"], ["runtime root"],
+    ]  # fmt: skip
 
 
 def test_a_format_is_told_by_its_first_bytes() -> None:
