@@ -600,9 +600,11 @@ class Words:
             what: The word for the objects.
             references: The word for the references of the cut.
         """
-        of = f" of {self.inner}" if self.inner else ""
+        of, do = f" of {self.inner}" if self.inner else "", _COLLECTIONS[self.pattern]
         if self.pattern == "event handlers":
             of = of.replace(" of Array [", " of [")
+            if of and not of.endswith("]"):
+                do = "remove entries"  # of a variable that a handler has
         elif self.pattern == "listeners":
             of = ""  # these are in it
         at = "at" if " -> " in self.cut else "that have"
@@ -612,7 +614,7 @@ class Words:
             at = "of"
         elif self._has_others:
             at = f"at {self._holder}, and clear whatever else refers to"
-        how = f"{_COLLECTIONS[self.pattern]}{of} {at} {self.cut}"
+        how = f"{do}{of} {at} {self.cut}"
         if self.pattern == "timer" and " -> " in self.cut:
             how = f"cancel the timers: {self.cut}"  # in lists of the runtime
         if self.library[0] and how.startswith("remove entries"):

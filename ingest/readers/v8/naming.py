@@ -333,7 +333,8 @@ class NodeNames:
         Only the context of a script itself directly follows the native context. It has
         those variables that the script declares and its functions use. If several
         contexts follow the native one, they belong to functions and loops, and the
-        script has none.
+        script has none. Neither does a script with a function in the native context:
+        there the one that follows it belongs to a function that was called once.
         """
         plain = [
             row
@@ -361,6 +362,11 @@ class NodeNames:
         is_module = (above >= 0) & ~is_context[above] & (of >= 0)
         count = np.bincount(of[is_module], minlength=1)
         is_module &= count[np.where(is_module, of, 0)] == 1
+        outside = closures[known & ~is_context[context]]
+        lines, columns = self._places(outside)
+        # A script is itself a function, from its first character.
+        within = outside[(lines > 1) | (columns > 1)]
+        is_module &= ~np.isin(of, scripts[np.searchsorted(closures, within)])
         names = np.where(of >= 0, self._snapshot.name[of], -1)
         bundles = set[int]()
         if sources is not None:

@@ -350,6 +350,26 @@ def test_a_script_has_one_outermost_scope_or_none(reading: Reading) -> None:
     assert kinds(3) == 3 * ["scope in /srv/app/timers.js"]
 
 
+@pytest.mark.parametrize(("column", "kind"), [(0, "module"), (20, "scope in")])
+def test_a_script_with_a_function_in_no_scope_has_none(
+    column: int, kind: str, reading: Reading
+) -> None:
+    """The script itself is such a function, too, from its first character."""
+    heap = pollers(1)
+    function = heap.node("closure", "Poller", 64, [
+        ("internal", "context", 2), ("internal", "shared", 3),
+    ])  # fmt: skip
+    heap.edge(1, "property", "Poller", function)
+    heap.place(function, 7, 0, column)
+
+    graph = reading(heap.bytes(), strict=True)
+
+    names = map(graph.type_name, range(graph.object_count))
+    assert [name for name in names if "timers.js" in name] == [
+        f"{kind} /srv/app/timers.js"
+    ]
+
+
 def test_a_prototype_is_no_instance(reading: Reading) -> None:
     """V8 calls it by its constructor, or by that of the class it extends."""
     heap = V8Heap()
