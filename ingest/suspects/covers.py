@@ -149,7 +149,7 @@ class Covers:
 
     def edge(self, source: int, target: int) -> Edge:
         """The reference of one object to another."""
-        return Edge(source, self._reference(source, target), (target,))
+        return Edge(source, self.referrers.row(source, target), (target,))
 
     def root_of(self, index: int) -> int:
         """The root that holds an object and says most: a static field, if any."""
@@ -162,24 +162,6 @@ class Covers:
             says_less -= 2 * (kinds == RootKind.THREAD)
             self._roots[index] = int(rows[int(says_less.argmin())])
         return self._roots[index]
-
-    def _reference(self, source: int, target: int) -> int:
-        """A row of what one object refers to another by, of a named field if it can be.
-
-        In a heap without fields, the first of the object's references.
-        """
-        graph = self._graph
-        if graph.ref_field is None:
-            return int(graph.ref_start[source])
-        rows = self.referrers.between(source, target)
-        if not len(rows):  # of a dominator, which may lead to it by way of others
-            return int(graph.ref_start[source])
-        named_rows = [
-            (name, row)
-            for row in rows.tolist()
-            if (name := graph.field_name(row)) is not None
-        ]
-        return min(named_rows)[1] if named_rows else int(rows[0])
 
     def _below(self, rows: NDArray[np.int32], above: int) -> Bools:
         """Bool: which objects another one dominates."""
@@ -433,6 +415,9 @@ class Covers:
             following: list[tuple[int, tuple[int, ...]]] = []
             for at, below in todo:
                 edges = self._edges(at, target, inside)
+                if edges is None and tier == 1 and (own := self._shared(below)):
+                    found.append(own)
+                    continue
                 if edges is None or len(below) > MOST_LEVELS:
                     found = None
                     break
@@ -461,6 +446,17 @@ class Covers:
         if inside is None:
             self._covers[key] = found
         return found
+
+    def _shared(self, below: tuple[int, ...]) -> Edge | None:
+        """The field of an object that many share, such as an event loop, on a path.
+
+        Of one that is no collection: of these, and of what is in them, none has a name.
+        """
+        if len(below) == 1 or self._class_of(below[0]) != TypeClass.CONTAINER:
+            return None
+        edge = self.edge(*below[:2])._replace(below=below[1:])
+        is_one = self._graph.type_name(below[0]) in self._runtime.collections
+        return edge if not is_one and self._has_name(edge) else None
 
     def _entries_below(self, target: int, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         """What a target dominates immediately, with each of some objects below it."""

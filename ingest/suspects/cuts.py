@@ -240,7 +240,7 @@ class Cuts(Covers):
             row = int(self._metrics.dominator[row])
         if row == at:
             return None
-        edge = Edge(at, self._reference(at, path[-1]), tuple(path[::-1]))
+        edge = Edge(at, self.referrers.row(at, path[-1]), tuple(path[::-1]))
         if self.is_weak(edge):
             return None
         text = f"{self.holder(edge)} -> {self._target(edge)}"
@@ -373,7 +373,7 @@ class Cuts(Covers):
             path.append(at)
             at = int(self._metrics.path_parent[at])
         if at == target:
-            edge = Edge(target, self._reference(target, path[-1]), tuple(path[::-1]))
+            edge = Edge(target, self.referrers.row(target, path[-1]), tuple(path[::-1]))
             if self._graph.field_name(edge.row) == EPHEMERON:
                 # The key is needed; what a weak map has for it may not be.
                 yield self._tried(self._text([edge]), [edge], members)

@@ -140,6 +140,24 @@ class Referrers:
         rows, objects = self._roots
         return rows[slice(*np.searchsorted(objects, (target, target + 1)))]
 
+    def row(self, source: int, target: int) -> int:
+        """A row of what one object refers to another by, of a named field if it can be.
+
+        In a heap without fields, the first of the object's references.
+        """
+        graph = self._graph
+        if graph.ref_field is None:
+            return int(graph.ref_start[source])
+        rows = self.between(source, target)
+        if not len(rows):  # of a dominator, which may lead to it by way of others
+            return int(graph.ref_start[source])
+        named_rows = [
+            (name, row)
+            for row in rows.tolist()
+            if (name := graph.field_name(row)) is not None
+        ]
+        return min(named_rows)[1] if named_rows else int(rows[0])
+
     def is_left(self, cut: Cut, edge: Edge) -> bool:
         """Whether a place holds what it does after a cut, by the paths known before."""
         path, at = list(reversed(edge.below)), edge.source

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.readers.hrpy.chunks import Flag
+from ingest.suspects.edges import MANY
 from tests.dumps.hrpy import HrpyHeap
 from tests.unit.suspects.test_python_heaps import suspect_of
 from tests.unit.suspects.test_v8_leaks import holding, program, suspects_of
@@ -34,6 +35,32 @@ def test_rows_that_two_objects_have_are_a_pile(kind: str, tmp_path: Path) -> Non
 
     assert found.sentence.startswith(f"{_MANY} {kind.rpartition('.')[2]} (")
     assert found.cut == "Shop.by_id -> list and Log.by_day -> list"
+
+
+def test_a_field_of_an_event_loop_that_many_share_is_a_place(tmp_path: Path) -> None:
+    """All tasks refer to the loop, and its list of timers has a name nevertheless."""
+    heap = HrpyHeap().variable("SHOP", 0x1000)
+    timers = [0x100000 + 64 * at for at in range(_MANY)]
+    locks = [0x200000 + 64 * at for at in range(MANY + 1)]
+    heap.chunk("asyncio.events.TimerHandle", timers, size=6000)
+    loop, listed = 0x300000, [0x300040, 0x300080, 0x3000C0]
+    for at, rows in zip(listed, (timers, timers, locks), strict=True):
+        heap.chunk("list", [at], rest=[rows], lengths=[len(rows)], flags=Flag.ELEMENTS)
+    heap.chunk(
+        "asyncio.unix_events._UnixSelectorEventLoop", [loop],
+        named={"_scheduled": listed[:1]},
+    )  # fmt: skip
+    heap.chunk("asyncio.locks.Lock", locks, named={"_loop": [loop] * len(locks)})
+    heap.chunk(
+        "shop.Shop", [0x1000], named={"handlers": listed[1:2], "locks": listed[2:]}
+    )
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} TimerHandle (")
+    assert found.cut == (
+        "Shop.handlers -> list and _UnixSelectorEventLoop._scheduled -> list"
+    )
 
 
 def test_rows_that_the_entries_of_a_collection_lead_to_are_a_pile(
