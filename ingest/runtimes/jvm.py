@@ -131,7 +131,8 @@ JVM = Runtime(
             r"|^clojure\.lang\.LazySeq$|^io\.vavr\.collection\.Stream\b",
         "queue": r"^android\.os\.Message$|\bcoroutines\.channels\.\w*Channel\b",
         # Operators of flows are called FlatMap, and have nested classes.
-        "map": r"(?<!Flat)Map(N|\d|\$|$)|ImmutableCollections\$Set",
+        "map": r"(?<!Flat)Map(N|\d|\$|$)|ImmutableCollections\$Set"
+            r"|^scala\.collection\.\w+\.TreeSet$",
     },
     limited_keys=("java.lang.Class", "java.util.Locale", "java.lang.reflect.Method",
         "java.util.TimeZone", "sun.util.calendar.ZoneInfo"),

@@ -52,6 +52,9 @@ _SPARSE, _WORD = 16, 8
 
 _SOME_OBJECTS = re.compile(r"\bList(?:`1)?[<\[](?:System\.)?Object[>\]]$|Object\[\]$")
 
+_LEAST_SOFT, _NEARLY_ALL_SOFT = 0.25, 0.9
+"""Shares of what is freed, from which on that soft references hold it is told."""
+
 _THREADS = 100
 """Objects whose threads, or calls, are looked at."""
 
@@ -138,10 +141,6 @@ def evidence(
     word, ended = said_of(graph, members)
     signs = [*filter(None, (ended, *known, _unused(graph, holder, members)))]
     doubts = []
-    if _most(metrics, members, RefKind.SOFT):
-        doubts.append(
-            "Only soft references hold them: they are freed before memory runs out."
-        )
     signs += weak.signs(graph, metrics, holder, members)
     if stale := weak.stale_entries(graph, metrics, members):
         doubts.append(stale)
@@ -555,11 +554,24 @@ def _unused(graph: HeapGraph, holder: Holder, members: NDArray[np.int32]) -> str
     return f"Their holder is {what}, and still held." if what else ""
 
 
-def _most(metrics: HeapMetrics, members: NDArray[np.int32], kind: RefKind) -> bool:
-    """Whether most objects are reachable by references of a strength, not better."""
+def held_softly(graph: HeapGraph, metrics: HeapMetrics, lost: NDArray[np.bool_]) -> str:
+    """What is freed before memory runs out, of what a cut frees; empty for little.
+
+    The entries of a map whose values are held so stay.
+    """
     if metrics.strength is None:
-        return False
-    return bool(2 * np.count_nonzero(metrics.strength[members] == kind) > len(members))
+        return ""
+    rows = np.flatnonzero(lost)
+    sizes = graph.shallow_bytes[rows]
+    soft = int(sizes[metrics.strength[rows] == RefKind.SOFT].sum())
+    if soft < _LEAST_SOFT * int(sizes.sum()):
+        return ""
+    if soft >= _NEARLY_ALL_SOFT * int(sizes.sum()):
+        return "Only soft references hold them: they are freed before memory runs out."
+    return (
+        f"Only soft references hold {human_bytes(soft)} of this, which is freed before "
+        "memory runs out; the rest stays."
+    )
 
 
 def _by_exceptions(graph: HeapGraph, holder: Holder) -> str:

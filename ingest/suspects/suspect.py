@@ -23,6 +23,7 @@ from ingest.suspects.evidence import (
     finalizer_rests,
     have_many_roots,
     have_one_root,
+    held_softly,
     place_of_threads,
     stacks_of,
     unused_slots,
@@ -267,9 +268,11 @@ class Telling:
             held_with(graph, search.ended, lost, kind),
             detached_with(graph, search.detached, lost, kind, pile.object_count),
         )
-        return evidence(
+        found = evidence(
             graph, self._metrics, held.holder, members, pattern, known, wait, cancelled
         )
+        soft = held_softly(graph, self._metrics, lost)
+        return found._replace(doubts=(*filter(None, [soft]), *found.doubts))
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
         """Bytes that some objects own outside the heap."""

@@ -11,7 +11,7 @@ from ingest.heap.read_options import ReadOptions
 from ingest.progress import silent
 from ingest.readers import open_source, read
 from ingest.suspects.find import find_suspects
-from tests.dumps.hprof import BOOLEAN, OBJECT, SYSTEM_CLASS, Hprof, jdk
+from tests.dumps.hprof import BOOLEAN, BYTE, OBJECT, SYSTEM_CLASS, Hprof, jdk
 from tests.dumps.v8 import V8Heap
 
 if TYPE_CHECKING:
@@ -359,10 +359,28 @@ def test_what_waits_for_the_finalizer_is_told(tmp_path: Path) -> None:
     assert found.cut == "Row"
 
 
-def test_what_only_soft_references_hold_is_doubted(tmp_path: Path) -> None:
+def test_entries_stay_where_soft_references_hold_their_values(tmp_path: Path) -> None:
     found = suspect_of(held_by("java/util/SoftMap$Entry", "SoftReference"), tmp_path)
 
     assert found.doubts == (
+        "Only soft references hold 15.6 KiB of this, which is freed before memory runs "
+        "out; the rest stays.",
+    )
+
+
+def test_what_only_soft_references_hold_is_doubted(tmp_path: Path) -> None:
+    dump = jdk()
+    dump.cls("app/Text", 0x2000, _OBJECT, {"data": OBJECT})
+    dump.cls("app/Soft", 0x2020, "java/lang/ref/SoftReference", {})
+    at = [0x10000 + 2048 * i for i in range(_SESSIONS)]
+    for address in at:
+        dump.numbers(address + 192, BYTE, bytes(900))
+        dump.obj(address + 64, "app/Text", data=address + 192)
+        dump.obj(address, "app/Soft", referent=address + 64)
+    dump.array(0x90000000, "[Ljava/lang/Object;", at)
+    dump.root(SYSTEM_CLASS, 0x90000000)
+
+    assert suspect_of(dump, tmp_path).doubts == (
         "Only soft references hold them: they are freed before memory runs out.",
     )
 
