@@ -135,8 +135,10 @@ def ours(graph: HeapGraph, document: dict[str, Any]) -> Counter[Row]:
 
 @pytest.fixture
 def plain_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contexts are called as V8 calls them, not by their scripts."""
+    """Contexts and prototypes are called as V8 calls them, not by what they are."""
+    none = np.zeros(0, np.int32)
     monkeypatch.setattr(NodeNames, "name_scopes", lambda *_: None)
+    monkeypatch.setattr(NodeNames, "_name_prototypes", lambda _: (none, none))
 
 
 def check(snapshot: Path, devtools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
