@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ingest.arrays.spans import rows_in
 from ingest.heap.graph import starts_type
 from ingest.readers.shared.references import AddedReferences
 
@@ -117,11 +118,9 @@ def _follow(
         fields: Only references by these fields; all if ``None``.
     """
     links = heap.links
-    start = links.start[rows].astype(np.int64)
+    start = links.start[rows]
     counts = links.start[rows + 1] - start
-    source = np.repeat(rows, counts)
-    before = np.cumsum(counts) - counts
-    at = np.arange(len(source)) + np.repeat(start - before, counts)
+    source, at = np.repeat(rows, counts), rows_in(start, counts)
     if fields is not None and links.field is not None:
         is_it = np.isin(links.field[at], fields)
         source, at = source[is_it], at[is_it]
