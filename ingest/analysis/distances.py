@@ -243,7 +243,7 @@ def _apart(graph: HeapGraph, strong: NDArray[np.bool_]) -> NDArray[np.int32]:
     modules = graph.root_object[strong & is_module[graph.type_index[graph.root_object]]]
     found = [threads, modules]
     for module in modules.tolist():
-        held = graph.ref_target[slice(*graph.ref_start[module : module + 2].tolist())]
+        held = graph.targets(module)
         found.append(held[is_space[graph.type_index[held]]])
     return np.unique(np.concatenate(found))
 

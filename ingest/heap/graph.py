@@ -502,6 +502,10 @@ class HeapGraph:
         begin, end = self.ref_start[source : source + 2].tolist()
         return np.asarray(np.flatnonzero(self.ref_target[begin:end] == target) + begin)
 
+    def targets(self, index: int) -> NDArray[np.int32]:
+        """int32: what an object refers to, with repetitions, as the dump has it."""
+        return self.ref_target[slice(*self.ref_start[index : index + 2].tolist())]
+
     def address(self, index: int) -> str:
         """Return the id of an object as a debugger prints it, such as ``0x1c15d2``."""
         return hex(int(self.object_id[index]))

@@ -188,9 +188,7 @@ class Companions:
         graph, pile, between = self._graph, held.pile, held.holder.between
         if held.is_group or not between or pile.object_count == 1:
             return 0, 0
-        entries = np.unique(
-            graph.ref_target[slice(*graph.ref_start[between[-1] :][:2])]
-        )
+        entries = np.unique(graph.targets(between[-1]))
         entries = entries[graph.type_index[entries] == pile.type_index]
         freed = int(np.count_nonzero(held.cut.lost[entries]))
         are_parts = np.isin(pile.members, entries).all()
@@ -352,7 +350,7 @@ class Companions:
         graph, metrics = self._graph, self._metrics
         found = set[int]()
         for member in some_of(pile.members, _SAMPLE).tolist():
-            rows = graph.ref_target[slice(*graph.ref_start[member:][:2])]
+            rows = graph.targets(member)
             kinds = graph.type_index[rows]
             rows = rows[(kinds < 0) | (self._classes[kinds] != TypeClass.METADATA)]
             if len(rows) != 1 or metrics.dominator[rows[0]] != member:
@@ -377,7 +375,7 @@ class Companions:
         )
         sample, found = some_of(pile.members, _SAMPLE), dict[int, set[int]]()
         for member in sample.tolist():
-            rows = graph.ref_target[slice(*graph.ref_start[member:][:2])]
+            rows = graph.targets(member)
             for row in rows[lost[rows] & is_class[graph.type_index[rows]]].tolist():
                 found.setdefault(int(graph.type_index[row]), set()).add(row)
         least = _LEAST_OF_EACH * int(sizes[sample].sum())

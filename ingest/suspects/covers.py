@@ -270,7 +270,7 @@ class Covers:
             return False
         if edge.source in self.native or at in self.native:
             return False
-        targets = self._graph.ref_target[slice(*self._graph.ref_start[at : at + 2])]
+        targets = self._graph.targets(at)
         counts = self._metrics.type_reachable_count
         many = int(counts[kind])
         return edge.source in targets and many > _FEW <= counts[own] >= many // 2

@@ -264,7 +264,7 @@ def _workers(graph: HeapGraph, holder: Holder) -> str:
     kind = graph.type_names.index(runtime.worker)
     places: list[str] = []
     for row in np.flatnonzero(graph.type_index == kind).tolist():
-        targets = set(graph.ref_target[slice(*graph.ref_start[row : row + 2])].tolist())
+        targets = set(graph.targets(row).tolist())
         if targets.isdisjoint(holder.path):
             continue
         for at in (of_thread[one] for one in targets if one in of_thread):
@@ -349,7 +349,7 @@ def _pending_future(graph: HeapGraph, holder: Holder) -> str:
     for future, waits in pairwise(path[path.index(holder.target) :]):
         source, above = above, future
         if _has_waiting(graph, future, graph.between(future, waits).tolist()):
-            beside = graph.ref_target[slice(*graph.ref_start[max(source, 0) :][:2])]
+            beside = graph.targets(max(source, 0))
             like = graph.type_index[beside] == graph.type_index[future]
             of_each = " of each" if source >= 0 and np.count_nonzero(like) > 1 else ""
             return f"{graph.captions.of(graph.type_name(future))}{of_each}"
@@ -600,7 +600,7 @@ def _by_exceptions(graph: HeapGraph, holder: Holder) -> str:
 def _is_long_chain(graph: HeapGraph, index: int) -> bool:
     """Whether more objects than a traceback has refer to the next one of their type."""
     for _ in range(_LONG_TRACEBACK):
-        targets = graph.ref_target[slice(*graph.ref_start[index : index + 2])]
+        targets = graph.targets(index)
         below = targets[graph.type_index[targets] == graph.type_index[index]]
         if not len(below):
             return False

@@ -48,7 +48,7 @@ _FEW_ENTRIES = 20
 """An object with fewer fields is no map."""
 
 _LOOKED_AT, _FARTHEST = 200, 200
-"""Objects inside of others that are looked at for the field."""
+"""Objects inside of others that are looked at for the field, and steps above each."""
 
 _PLACE = re.compile(r"\[(\d{1,9})\]")
 
@@ -346,7 +346,7 @@ class Paths:
         graph, member = self._graph, holder.member
         if not self.cuts.has_no_class[graph.type_index[member]]:
             return None
-        targets = graph.ref_target[slice(*graph.ref_start[member : member + 2])]
+        targets = graph.targets(member)
         value = self._last_function(targets.tolist())
         return None if value is None else shortened(printable(value), _MAX_FUNCTION)
 
@@ -620,8 +620,7 @@ class Paths:
         timer = named(graph.runtime).patterns.get("timer")
         if timer is None or re.match(timer, graph.type_name(index)) is None:
             return self._run_by(index)
-        begin, end = graph.ref_start[index : index + 2].tolist()
-        return [int(at) for at in graph.ref_target[begin:end]]
+        return [int(at) for at in graph.targets(index)]
 
     def _run_by(self, index: int) -> list[int]:
         """The function of a generator, of a call that waits or of a bound one."""

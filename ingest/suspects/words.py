@@ -155,7 +155,7 @@ class Words:
             for what each object has its own of.
         are_keys_too: Whether they are keys of entries, and the values of these as well.
         is_run: Whether objects of the type retain one another.
-        is_chain: Whether one of them retains all others.
+        is_chain: Whether a few of them retain nearly all others.
         is_collection: Whether objects of the type are collections themselves, so that
             one that leads to them may be what they are in.
         captions: Short names of the types.

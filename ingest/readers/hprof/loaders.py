@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.arrays.compiled import kernel
-from ingest.heap.graph import NO_TYPE, RootFlag, RootKind, starts_type
-from ingest.readers.shared.references import AddedReferences
+from ingest.heap.graph import NO_TYPE, RootFlag, RootKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bools, Bytes, Ints, Starts
-    from ingest.readers.shared.references import References
     from ingest.readers.shared.resolver import ResolvedHeap
 
 _PERMANENT = (
@@ -89,8 +87,7 @@ def hold_classes(heap: ResolvedHeap, classes: ClassRows) -> None:
     is_static &= _among(len(classes.names), types)[roots.type]
     named = types[(instances <= _MANY_INSTANCES)[of] | ~is_kept[of]]
     owner = np.flatnonzero(_among(len(classes.names), named)[heap.type_index])
-    _insert(
-        heap.links,
+    added = (
         (
             classes.mirror[roots.type[is_static]],
             heap.root_object[is_static],
@@ -107,6 +104,7 @@ def hold_classes(heap: ResolvedHeap, classes: ClassRows) -> None:
             np.full(len(owner), classes.class_field, np.int32),
         ),
     )
+    heap.links.append(*map(np.concatenate, zip(*added, strict=True)))
     heap.keep_roots(~is_static)
 
 
@@ -213,12 +211,3 @@ def _reach(
                 seen[found] = True
                 queue[tail] = found
                 tail += 1
-
-
-def _insert(links: References, *added: tuple[Ints, Ints, Ints]) -> None:
-    owner, target, field = (
-        np.concatenate(column) for column in zip(*added, strict=True)
-    )
-    room = starts_type(len(links.target) + len(owner))
-    links.start = links.start.astype(room, copy=False)
-    links.insert(AddedReferences(owner, target, field, np.zeros(len(owner), np.bool_)))

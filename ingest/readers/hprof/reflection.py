@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.arrays.spans import rows_in
-from ingest.heap.graph import starts_type
-from ingest.readers.shared.references import AddedReferences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,16 +88,10 @@ def hold_reflection(heap: ResolvedHeap, names: Reflection) -> None:
     }
     if not found:
         return
-    links.start = links.start.astype(
-        starts_type(len(links.target) + len(found)), copy=False
-    )
-    links.insert(
-        AddedReferences(
-            np.array([*found.values()], np.int32),
-            np.array([*found], np.int32),
-            np.full(len(found), names.field, np.int32),
-            np.zeros(len(found), np.bool_),
-        )
+    links.append(
+        np.array([*found.values()], np.int32),
+        np.array([*found], np.int32),
+        np.full(len(found), names.field, np.int32),
     )
 
 

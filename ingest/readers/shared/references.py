@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.arrays.compiled import kernel
-from ingest.heap.graph import NO_FIELD
+from ingest.heap.graph import NO_FIELD, starts_type
 from ingest.readers.shared.columns import shortened
 from ingest.readers.shared.id_table import NULL
 
@@ -62,6 +62,14 @@ class References:
             self.kind = np.insert(self.kind, at, 0)
         more = np.bincount(owner, minlength=len(self.start) - 1)
         self.start[1:] += np.cumsum(more).astype(self.start.dtype)
+
+    def append(self, owner: Ints, target: Ints, field: Ints) -> None:
+        """Add strong references after the recorded ones of their objects."""
+        room = starts_type(len(self.target) + len(owner))
+        self.start = self.start.astype(room, copy=False)
+        self.insert(
+            AddedReferences(owner, target, field, np.zeros(len(owner), np.bool_))
+        )
 
     def drop(self, stays: Bools | None) -> int:
         """Drop references with a negative target, and those of folded objects.

@@ -362,11 +362,11 @@ class NodeNames:
         is_module = (above >= 0) & ~is_context[above] & (of >= 0)
         count = np.bincount(of[is_module], minlength=1)
         is_module &= count[np.where(is_module, of, 0)] == 1
-        outside = closures[known & ~is_context[context]]
-        lines, columns = self._places(outside)
+        outside = known & ~is_context[context]
+        lines, columns = self._places(closures[outside])
         # A script is itself a function, from its first character.
-        within = outside[(lines > 1) | (columns > 1)]
-        is_module &= ~np.isin(of, scripts[np.searchsorted(closures, within)])
+        is_within = (lines > 1) | (columns > 1)
+        is_module &= ~np.isin(of, scripts[outside][is_within])
         names = np.where(of >= 0, self._snapshot.name[of], -1)
         bundles = set[int]()
         if sources is not None:
