@@ -32,7 +32,7 @@ from ingest.suspects.covers import (
     Covers,
 )
 from ingest.suspects.edges import Edge, Verified, has_bit
-from ingest.suspects.joints import by_size, is_below, join, some_of
+from ingest.suspects.joints import by_size, first_of_chain, is_below, join, some_of
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
 
@@ -53,8 +53,8 @@ _MUCH_MORE, _NEARLY = 3, 0.97
 _WHOLE = 1 << 24
 _SAMPLE = 256
 _LONGEST_PATH = 100_000
-_LONGEST_LINK, _FEW_PLACES = 4, 2
-_NEARLY_ALL = 0.99
+_FEW_PLACES = 2
+_NEARLY_ALL, _MOST_ALIKE = 0.99, 8
 
 
 class Cuts(Covers):
@@ -216,6 +216,25 @@ class Cuts(Covers):
         found, size = self._tried(text, edges, members), retained_bytes
         is_good = self._frees(found, members, enough * size, TOO_MUCH * size)
         return found if is_good else None
+
+    def of_alike(
+        self, cuts: Sequence[Verified], members: NDArray[np.int32]
+    ) -> Verified | None:
+        """The cut of the places of some cuts in one, if it frees no more than these.
+
+        It also frees what several of them lead to, as messages in several queues.
+
+        Args:
+            cuts: The cuts.
+            members: int32. The objects that they free.
+        """
+        edges = [edge for cut in cuts for edge in cut.edges]
+        texts, text = {cut.text: None for cut in cuts}, self._text(edges)
+        if len(texts) > _MOST_ALIKE or AND in text:
+            return None
+        every = self._tried(AND.join(texts), edges, members)
+        size = 0 if every is None else every.freed_bytes
+        return self.of_text(text, edges, members, size) if size else None
 
     def _of_sharers(self, cut: Verified, kind: int, member: int) -> Verified | None:
         """The cut of objects of the program that all hold the same, each of a pile.
@@ -482,7 +501,8 @@ class Cuts(Covers):
         above = int(metrics.dominator[target])
         while above >= 0 and graph.type_index[above] == graph.type_index[target]:
             target, above = above, int(metrics.dominator[above])
-        return self._with_rest(self._first_of_chain(target), sample)
+        columns = metrics.dominator, graph.type_index, self._classes
+        return self._with_rest(first_of_chain(*columns, target), sample)
 
     def _with_rest(self, target: int, members: NDArray[np.int32]) -> int:
         """What has all of some objects, if it has little besides; else a target.
@@ -496,27 +516,6 @@ class Cuts(Covers):
         above = islice(self._upwards(target, 0), 1, MOST_LEVELS)
         has_all = (at for at in above if self._below(members, at).all())
         return next(has_all, target)
-
-    def _first_of_chain(self, target: int) -> int:
-        """Of links of several objects of the runtime, as of futures, the first one."""
-        above = [target]
-        while len(above) <= 2 * _LONGEST_LINK and above[-1] >= 0:
-            if self._class_of(above[-1]) == TypeClass.PROGRAM:
-                break
-            above.append(int(self._metrics.dominator[above[-1]]))
-        kinds = [int(self._graph.type_index[at]) for at in above if at >= 0]
-        for length in range(2, _LONGEST_LINK + 1):
-            if len(kinds) > 2 * length and kinds[:length] == kinds[length : 2 * length]:
-                break
-        else:
-            return target
-        while True:
-            at = target
-            for _ in range(length):
-                at = int(self._metrics.dominator[at]) if at >= 0 else at
-            if at < 0 or int(self._graph.type_index[at]) != kinds[0]:
-                return target
-            target = at
 
     def nearest(self, kind: int, members: NDArray[np.int32]) -> tuple[Edge, int] | None:
         """What to name as the holder of objects, untried, and one of them.

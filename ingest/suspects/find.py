@@ -253,13 +253,26 @@ class _Search:
             pile = piles[0]._replace(
                 object_count=len(rows), retained_bytes=size, members=rows, entry=-1
             )
-            for held in (self._search.held(pile), self._of_inner(pile, some)):
+            ways = self._of_alike(pile, some), self._search.held(pile)
+            nearest = sorted(
+                filter(None, ways), key=lambda one: len(one.holder.between)
+            )
+            for held in (*nearest, self._of_inner(pile, some)):
                 every = self._told(held)
                 if every and every.held.pile.retained_bytes >= ENOUGH * size:
                     del found[-len(some) :]
                     found.append(every)
                     break
         return found
+
+    def _of_alike(self, pile: Pile, some: Sequence[Accused]) -> Held | None:
+        """The pile of several collections, by the place that each of them has."""
+        first, cuts = some[0].held, [one.held.cut for one in some]
+        cut = self._search.paths.cuts.of_alike(cuts, pile.members)
+        if cut is None:
+            return None
+        pile = pile._replace(retained_bytes=cut.freed_bytes)
+        return Held(pile, first.holder, cut, is_group=True)
 
     def _of_inner(self, pile: Pile, some: Sequence[Accused]) -> Held | None:
         """The pile of several collections of one type, by the cut of that type.

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.runtimes import TypeClass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bools, Ints
+
+_LONGEST_LINK = 4
 
 
 @kernel
@@ -72,3 +75,31 @@ def by_size(
     sums = np.cumsum(size_bytes + 1)
     at = np.searchsorted(sums, (2 * np.arange(most) + 1) * sums[-1] // (2 * most))
     return rows[at], np.full(most, max(int(sums[-1]) // most, 1))
+
+
+def first_of_chain(
+    dominator: NDArray[np.int32],
+    kinds: NDArray[np.int32],
+    classes: NDArray[np.uint8],
+    target: int,
+) -> int:
+    """Of links of several objects of the runtime, as of futures, the first one."""
+    above = [target]
+    while len(above) <= 2 * _LONGEST_LINK and above[-1] >= 0:
+        kind = int(kinds[above[-1]])
+        if kind >= 0 and classes[kind] == TypeClass.PROGRAM:
+            break
+        above.append(int(dominator[above[-1]]))
+    types = [int(kinds[at]) for at in above if at >= 0]
+    for length in range(2, _LONGEST_LINK + 1):
+        if len(types) > 2 * length and types[:length] == types[length : 2 * length]:
+            break
+    else:
+        return target
+    while True:
+        at = target
+        for _ in range(length):
+            at = int(dominator[at]) if at >= 0 else at
+        if at < 0 or int(kinds[at]) != types[0]:
+            return target
+        target = at

@@ -64,7 +64,6 @@ RUN_SHARE = 0.1
 _MUCH_MORE, _FEWEST_PARTS = 3, 4
 
 _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
-
 _LEAST_ROWS, _MANY_SHARED, _LEAST_ENDED = 100, 1000, 0.01
 
 _MAX_SEARCHES, _MAX_ENTRIES, _MAX_PARTS = 200, 200, 8
@@ -542,7 +541,8 @@ class PileSearch:
             inner = self._in_parts(level, owning, pile)
             yield from inner or [pile]
             return
-        owners = [largest]
+        is_one = retained >= MOST * pile.retained_bytes  # else as peers with queues
+        owners = [largest] if is_one else pile.members.tolist()
         if pile.object_count > len(pile.members):
             entry = int(level.entry[largest])
             same = level.entry == (-1 - entry if entry >= 0 else entry)

@@ -707,3 +707,27 @@ def test_objects_in_the_map_that_each_entry_of_a_list_has_are_in_the_list(
     assert found.advice == (
         "To free them, remove entries of Array ['_calls'] at Shop.bus -> {emit, on}."
     )
+
+
+def test_messages_in_the_queues_of_a_few_peers_are_one_suspect(tmp_path: Path) -> None:
+    """Each peer is held by its own socket, and has entries of its own."""
+    heap = program()
+    messages = orders(heap)
+    handles = heap.node("synthetic", "(Global handles)", 0)
+    heap.edge(0, "element", "1", handles)
+    for at in range(3):
+        entries = [
+            heap.node("object", "Inflight", 48, [("property", "message", one)])
+            for one in messages
+        ]
+        queue = holding(heap, "Array", entries)
+        peer = heap.node("object", "Peer", 40, [("property", "queue", queue)])
+        socket = heap.node("object", "TCP", 40, [("property", "owner", peer)])
+        heap.edge(handles, "element", str(at), socket)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.sentence.startswith("1,200 Inflight (")
+    assert "with 400 Order are held in a list by Peer.queue." in found.sentence
+    assert found.cut == "Peer.queue -> Array"
+    assert found.retained_bytes == 200 * _MANY + 3 * (48 * _MANY + 16)
