@@ -143,6 +143,10 @@ JVM = Runtime(
     named_by={"clojure.lang.Var": (("ns", "name", "name"), ("sym", "name"))},
     has_private_fields=True,
     freed_by=(
+        # The names that the runtime gives them.
+        (r"^threads? pool-#-thread-#$",
+            "shut down the executors that have them (ExecutorService.shutdown)"),
+        (r"^threads? Timer-#$", "cancel the timers that have them (Timer.cancel)"),
         (r"ApplicationShutdownHooks\.hooks ->",
             "remove the shutdown hooks (Runtime.removeShutdownHook)"),
         (r"\.mQueue -> MessageQueue$",

@@ -582,7 +582,9 @@ class Cuts(Covers):
             return None
         size = int(self._metrics.retained_bytes[held].sum())
         if len(held) <= most or share >= ENOUGH / TOO_MUCH:  # else it frees too little
-            text = f"{self.role(edge)} -> {self._target(edge)}"
+            text, kinds = self.role(edge), self._graph.root_kind
+            if edge.source != ROOT or kinds[edge.row] != RootKind.THREAD:
+                text += f" -> {self._target(edge)}"  # threads end
             if (found := self.of_text(text, [edge], held, size)) is not None:
                 return found, held, False
         text = self._graph.captions.of(name)

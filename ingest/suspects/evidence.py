@@ -171,6 +171,10 @@ def evidence(
             "The table has the literals of the code, and what is interned, for as long "
             "as the process runs."
         )
+    is_thread = holder.index < 0 and holder.root_kind == RootKind.THREAD.label
+    if is_thread and not holder.between:
+        each = "It" if len(members) == 1 else "Each"
+        signs.append(f"{each} also has a stack outside the heap, which is not counted.")
     if _are_thread_statics(graph, holder):
         signs.append(
             "In such arrays the runtime keeps the thread-static fields of its threads."

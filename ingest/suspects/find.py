@@ -10,6 +10,7 @@ types of the runtime is our own.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +27,13 @@ from ingest.suspects.garbage import garbage_types
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.own import are_scopes_of_libraries
 from ingest.suspects.ownership import from_owners, with_types_by_name
-from ingest.suspects.piles import SAMPLE, Held, Pile, PileSearch
+from ingest.suspects.piles import (
+    FEW_WITHOUT_CONTAINER,
+    SAMPLE,
+    Held,
+    Pile,
+    PileSearch,
+)
 from ingest.suspects.shared import shared_containers
 from ingest.suspects.suspect import Accused, Suspect, Telling, is_one_of_several
 
@@ -49,7 +56,7 @@ MAX_SUSPECTS = 5
 SMALLER_SHARE = 0.01
 """A smaller group that is reported has at least this share of the reachable bytes."""
 
-_LEAST_OF_SMALLER, _FEW = 100, 5
+_LEAST_OF_SMALLER, _FEW, _MANY_THREADS = 100, 5, 50
 _MAX_SMALLER, _MAX_LOOKED_AT, _LOOKED_AT, _MAX_TRIED = 3, 10, 64, 12
 
 _BLOCK = 1 << 17
@@ -139,12 +146,16 @@ class _Search:
             (several if is_part else whole).append(one)
         chosen = self._chosen(whole, least)
         chosen += self._groups(least, _MAX_LOOKED_AT, MAX_SUSPECTS - len(chosen))
+        chosen += self._threads(
+            least, FEW_WITHOUT_CONTAINER, MAX_SUSPECTS - len(chosen)
+        )
         chosen += self._chosen(self._shared(least), least)[: MAX_SUSPECTS - len(chosen)]
         chosen += self._chosen(several, least)[: MAX_SUSPECTS - len(chosen)]
         chosen = self._outer(chosen)
         chosen.sort(key=lambda one: (not one.evidence.is_done, -one.score))
         least = SMALLER_SHARE * metrics.reachable_bytes
         smaller = self._groups(least, _MAX_LOOKED_AT, _MAX_SMALLER, only_own=True)
+        smaller += self._threads(0, _MANY_THREADS, _MAX_SMALLER - len(smaller))
         return Findings(
             tuple(map(self._telling.suspect, chosen)),
             search.metadata_bytes,
@@ -378,6 +389,40 @@ class _Search:
             if only_own and self._is_of_library(one.held):
                 continue
             if self._take(one):
+                found.append(one)
+        return found
+
+    def _threads(self, least: float, fewest: int, most: int) -> list[Accused]:
+        """Threads whose names differ only in numbers, besides reported ones.
+
+        Args:
+            least: Bytes that they retain.
+            fewest: How many threads are told.
+            most: The most groups.
+        """
+        graph, metrics, search = self._graph, self._metrics, self._search
+        alike: dict[str, list[int]] = defaultdict(list)
+        for root in np.flatnonzero(graph.root_kind == RootKind.THREAD).tolist():
+            words = search.paths.places.roots(root)
+            alike[words].append(int(graph.root_object[root]))
+        found: list[Accused] = []
+        for rows in sorted(alike.values(), key=len, reverse=True)[:_MAX_LOOKED_AT]:
+            members = largest_first(
+                np.unique(rows).astype(np.int32), metrics.retained_bytes
+            )
+            kind, size = (
+                int(graph.type_index[members[0]]),
+                metrics.retained_bytes[members].sum(),
+            )
+            if (
+                len(found) >= most
+                or len(members) < fewest
+                or size < self._inside * least
+            ):
+                continue
+            pile = Pile(kind, len(members), int(size), members, -1, ROOT)
+            one = self._told(search.held(pile))
+            if one is not None and one.words.are_threads and self._take(one):
                 found.append(one)
         return found
 

@@ -327,7 +327,7 @@ class Words:
         return is_of_all and self.pattern not in _NO_COLLECTIONS
 
     @property
-    def _are_threads(self) -> bool:
+    def are_threads(self) -> bool:
         """Whether they are threads themselves, which nothing else holds."""
         is_root = self.holder.root_kind == RootKind.THREAD.label
         return is_root and self.holder.index < 0 and not self.between
@@ -437,7 +437,7 @@ class Words:
         if self.waits_for is not None:
             verb = "waits" if is_one else "wait"
             return _shortened(f"{what} {verb} for {self.waits_for}.")
-        if self._are_threads:
+        if self.are_threads:
             are = "is a thread that has" if is_one else "are threads that have"
             name = re.sub("^threads? ", "", self._holder)
             return _shortened(f"{what} {are} not ended: {name}.")
@@ -566,9 +566,10 @@ class Words:
             how = self._of_collection(what, references)
         elif " -> " not in self.cut:
             how = f"remove what refers to {self.cut}"
-            if self.place:
-                how = "end the threads"
-                how += "" if self._are_threads else f" that have {self.cut}"
+            if self.are_threads:
+                how = f"end {self.cut}"
+            elif self.place:
+                how = f"end the threads that have {self.cut}"
         elif self._runs_in_thread:
             threads, these = ("the threads", "these") if self.has_many else (
                 "the thread", "this"

@@ -6,6 +6,7 @@
     Game.Level                   all objects of a type
     Game.Cache.items -> List     references from a field, also a static one, to a type
     static -> Game.Level         roots of a kind
+    threads worker-#             threads: they end, and their frames with them
     Game.Cache -> List -> Tile   references of the lists of caches to tiles: a path
 
 A step is an address, a full or short name of a type, each with or without a field
@@ -106,6 +107,8 @@ class CutParser:
         if len(steps) == 1:
             if steps[0].field is None and steps[0].objects.any():
                 return found._replace(objects=steps[0].objects)
+            if (ended := self._ended(steps[0].roots)) is not None:
+                return ended
             steps.append(self._step("*", first=False))
         references, roots = self._between(steps[0], steps[1].objects)
         for step, following in pairwise(steps[1:]):
@@ -119,6 +122,18 @@ class CutParser:
         if not references.any() and not roots.any():
             raise NotFound(f"the dump has no reference {text!r}")
         return found._replace(references=self._aliased(references, roots), roots=roots)
+
+    def _ended(self, roots: Bools) -> Cut | None:
+        """The cut by which threads end; ``None`` where other roots are named."""
+        graph, found = self._graph, Cut.nothing(self._graph)
+        if not roots.any() or (graph.root_kind[roots] != RootKind.THREAD).any():
+            return None
+        found.objects[graph.root_object[roots]] = True
+        if graph.root_owner is None:
+            return found
+        owners = graph.root_owner[roots]
+        of_them = np.isin(graph.root_owner, owners[owners >= 0])
+        return found._replace(roots=np.asarray(of_them))
 
     def _aliased(self, references: Bools, roots: Bools) -> Bools:
         """The references, with those that are a second record of a static root."""

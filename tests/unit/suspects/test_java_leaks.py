@@ -374,12 +374,13 @@ class Threads(Program):
         *,
         called: str = "",
         trace: int = 0,
-    ) -> None:
+    ) -> int:
         name = self.text(called or f"exec-{number}")
         thread = self.make("java/lang/CarrierThread", name=name, table=table)
         self.dump.root(THREAD_OBJECT, thread, number, trace)
         if local:
             self.dump.root(JAVA_FRAME, local, number, 0)
+        return thread
 
 
 def test_what_frames_of_many_threads_hold_is_one_suspect(tmp_path: Path) -> None:

@@ -495,6 +495,35 @@ def test_objects_that_are_threads_are_not_held_by_one(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("300 Reaper (")
     assert found.sentence.endswith(" are threads that have not ended: File Reaper.")
+    assert found.cut == "thread File Reaper"
+
+
+@pytest.mark.parametrize("is_much_else", [False, True])
+def test_many_threads_of_a_pool_have_not_ended(
+    is_much_else: bool, tmp_path: Path
+) -> None:
+    """Frames have them as well, and their group; that ends with them."""
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("java/lang/ThreadGroup", "threads")
+    threads = [
+        shop.thread(number, 0, shop.data(900), called=f"pool-{number}-thread-1")
+        for number in range(1, 61)
+    ]
+    group = shop.make(
+        "java/lang/ThreadGroup", threads=shop.array("[Ljava/lang/Object;", threads)
+    )
+    for number in range(1, 61):
+        shop.dump.root(JAVA_FRAME, group, number, 0)
+    shop.main(TABLE=shop.data(6_000_000 if is_much_else else 90))
+    findings = shop.found(tmp_path)
+    found = findings.smaller[0] if is_much_else else findings.suspects[0]
+
+    words = " are threads that have not ended: pool-#-thread-#."
+    assert found.sentence.startswith("60 CarrierThread (")
+    assert found.sentence.endswith(words)
+    assert found.cut == "threads pool-#-thread-#"
+    assert "shut down the executors that have them" in found.advice
 
 
 def test_a_thread_that_a_local_variable_has_is_itself_the_root(tmp_path: Path) -> None:
