@@ -99,7 +99,15 @@ class _Freed(NamedTuple):
 
 
 class Companions:
-    """What is beside and inside of the piles of one heap."""
+    """What is beside and inside of the piles of one heap.
+
+    Args:
+        graph: The heap.
+        metrics: Its metrics.
+        classes: uint8 (T,). The `TypeClass` of each type.
+        paths: Paths from roots.
+        main: What `ingest.suspects.own.main_type` says.
+    """
 
     def __init__(
         self,
@@ -107,9 +115,11 @@ class Companions:
         metrics: HeapMetrics,
         classes: NDArray[np.uint8],
         paths: Paths,
+        main: str,
     ) -> None:
         self._graph, self._metrics = graph, metrics
         self._classes, self._paths = classes, paths
+        self._own_family = family(main) if main else None
 
     def inner(self, held: Held) -> tuple[str, str]:
         """What has a pile below what the cut refers to: a collection, or fields.
@@ -423,7 +433,8 @@ class Companions:
     ) -> int | None:
         """A type of others than those of the pile's, of which each of a pile has one.
 
-        As what a program gives to each worker of a library.
+        As what a program gives to each worker of a library; if it is known to be the
+        program's own, however small.
 
         Args:
             pile: The pile.
@@ -435,14 +446,17 @@ class Companions:
         if pile.object_count == 1 or not types.has_private_fields:
             return None
         is_it = (self._classes == TypeClass.PROGRAM) & (many == pile.object_count)
-        is_it &= sizes >= _BESIDE * freed_bytes
-        own = family(names[pile.type_index])
+        is_it &= sizes > 0
+        own, main = family(names[pile.type_index]), self._own_family
         found = [
             at
             for at in np.flatnonzero(is_it).tolist()
             if family(names[at]) != own and not re.search(types.loaders, names[at])
+            if sizes[at] >= _BESIDE * freed_bytes or family(names[at]) == main
         ]
-        return max(found, key=sizes.__getitem__, default=None)
+        return max(
+            found, key=lambda at: (family(names[at]) == main, sizes[at]), default=None
+        )
 
     def _counted(self, kind: int, count: int) -> str:
         """How many objects are of a type, with its name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,12 @@ _LOOKED_AT = 200
 """Steps of a path from the root on that are looked at."""
 
 _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
+
+_MAIN = re.compile(r"(.+)\.main\(")
+"""The outermost frame of the thread with which a program begins."""
+
+_COMMAND = re.compile(r"(?:[^ ]+/)?([^ /]+)(?<!\.jar)(?: |$)")
+_OF_COMMAND, _MOST_OF_PROPERTIES = "sun.java.command", 2000
 
 _TOP = ("com", "dev", "io", "net", "org")
 """First parts of names that say nothing of whose a type is."""
@@ -92,17 +98,55 @@ def collection_below(
     return ""
 
 
+def main_type(graph: HeapGraph) -> str:
+    """The type with which the program begins, as stacks or the JVM's properties say.
+
+    Empty if neither does, or if it is a library's.
+    """
+    found, stacks = list[str](), graph.stacks
+    if stacks is not None:
+        threads = zip(stacks.start, stacks.end, strict=True)
+        outer = [stacks.frames[end - 1] for start, end in threads if start < end]
+        found = [frame[1] for frame in map(_MAIN.match, outer) if frame is not None]
+    if not found and (command := _COMMAND.match(_command(graph))):
+        found = [command[1]]
+    classes = named(graph.runtime).type_classes(found) if found else ()
+    of_type = zip(found, classes, strict=True)
+    return next((name for name, kind in of_type if kind == TypeClass.PROGRAM), "")
+
+
+def _command(graph: HeapGraph) -> str:
+    """What the JVM was started with: the main class, or an archive, and arguments."""
+    values, fields = graph.values, graph.field_names
+    if values is None or graph.root_field is None or "props" not in fields:
+        return ""
+    is_props = graph.root_field == fields.index("props")
+    found = graph.root_object[is_props].tolist()
+    for at in islice(found, _MOST_OF_PROPERTIES):
+        rows = range(*graph.ref_start[at : at + 2].tolist())
+        by_field = {graph.field_name(row): int(graph.ref_target[row]) for row in rows}
+        key, value = by_field.get("key"), by_field.get("val", by_field.get("value"))
+        if key is None or value is None:
+            found += by_field.values()
+        elif values.pick(np.array([key])) == [_OF_COMMAND]:
+            return values.pick(np.array([value]))[0] or ""
+        elif "next" in by_field:
+            found.append(by_field["next"])
+    return ""
+
+
 def of_library(
     graph: HeapGraph,
     places: ReferencePlaces,
     classes: NDArray[np.uint8],
     holder: Holder,
     held: int,
+    main: str,
 ) -> tuple[str, str]:
     """The type of a holder in words if it is of a library, and what is nearest to it.
 
-    Libraries that are not the runtime's are known by the static field of the program
-    that leads to them.
+    Libraries that are not the runtime's are known by the type with which the program
+    begins, or by the static field of the program that leads to them.
 
     Args:
         graph: The heap.
@@ -110,6 +154,7 @@ def of_library(
         classes: uint8. The class of each type.
         holder: What holds the objects.
         held: Their type.
+        main: What `main_type` says.
 
     Returns:
         The type of what the program has of the library, empty if the holder is the
@@ -134,9 +179,13 @@ def of_library(
         return is_program and family(graph.type_names[kind]) == family(own)
 
     kind = int(graph.type_index[at]) if at >= 0 else declaring
+    above = holder.path[: holder.path.index(at) + 1] if at in holder.path else ()
+    if main:
+        known, own = own, main
+        if not any(map(is_own, {kind, *graph.type_index[list(above)].tolist()})):
+            own = known
     if is_own(kind):
         return "", ""
-    above = holder.path[: holder.path.index(at) + 1] if at in holder.path else ()
     place, first = "", 0
     for step, (source, below) in enumerate(pairwise(above[:_LOOKED_AT]), start=1):
         fields = map(graph.field_name, graph.between(source, below).tolist())

@@ -29,7 +29,7 @@ from ingest.suspects.evidence import (
     unused_slots,
     wait_of,
 )
-from ingest.suspects.own import is_collection, of_library
+from ingest.suspects.own import is_collection, main_type, of_library
 from ingest.suspects.piles import FEW_WITHOUT_CONTAINER, Held, Pile
 from ingest.suspects.words import Words, counted_objects
 from ingest.what_if.places import OF_THREADS
@@ -156,7 +156,10 @@ class Telling:
         if outside is not None:
             self.heap_bytes -= int(outside.sum())
         self._search = search
-        self._companions = Companions(graph, metrics, search.classes, search.paths)
+        self._main = main_type(graph)
+        self._companions = Companions(
+            graph, metrics, search.classes, search.paths, self._main
+        )
 
     def told(self, held: Held) -> Accused | None:
         """A pile in words, and what speaks for and against a leak.
@@ -228,15 +231,19 @@ class Telling:
             has_room=paths.with_room(holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
             place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
-            library=of_library(
-                graph, paths.places, self._search.classes, holder, pile.type_index
-            ),
+            library=self._library(held),
         )
         found = self._evidence(held, words.pattern, slots, wait, cancelled)
         release_pages(graph.shallow_bytes)
         if found.is_done:
             words = replace(words, inside_cut="")  # they are to go themselves
         return Accused(held, words, found, cut.bits)
+
+    def _library(self, held: Held) -> tuple[str, str]:
+        """What the program has of a library that is the holder; see `of_library`."""
+        places, classes = self._search.paths.places, self._search.classes
+        kind = held.pile.type_index
+        return of_library(self._graph, places, classes, held.holder, kind, self._main)
 
     def _between(self, held: Held) -> list[str]:
         """The types from what the cut refers to down to a pile, and what has that."""

@@ -438,3 +438,49 @@ def test_what_each_reference_of_a_library_has_is_told(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("300 Refs$Ref (")
     assert " with 300 Request are held in a map by " in found.sentence
+
+
+@pytest.mark.parametrize("known_by", ["the stack", "a property", "nothing"])
+def test_the_programs_own_is_known_by_its_main_class(
+    known_by: str, tmp_path: Path
+) -> None:
+    """The field that holds a library's table, and what the program has put in that."""
+    shop = Threads()
+    shop.cls("com/shop/Main")
+    shop.cls("com/shop/Order", "name")
+    shop.cls("com/shop/Service", "table")
+    shop.cls("org/lib/Column", "value", "data")
+    shop.cls("org/lib/Table", "columns")
+    columns = [
+        shop.make(
+            "org/lib/Column", value=shop.make("com/shop/Order"), data=shop.data(900)
+        )
+        for _ in range(300)
+    ]
+    table = shop.array("[Ljava/lang/Object;", columns)
+    service = shop.make(
+        "com/shop/Service", table=shop.make("org/lib/Table", columns=table)
+    )
+    shop.cls("org/lib/Registry", ENTRIES=shop.map_of([service]))
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["org/lib/Registry"])
+    if known_by == "the stack":
+        shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+        shop.dump.trace(1, 1, [shop.dump.frame(1, "com/shop/Main", "main", 9)])
+        shop.thread(1, 0, called="main", trace=1)
+    elif known_by == "a property":
+        shop.cls("java/util/Properties", "map")
+        entry = "java/util/HashMap$Node"
+        key, value = shop.text("sun.java.command"), shop.text("com.shop.Main --fast")
+        node = shop.make(entry, key=key, value=value)
+        properties = shop.make(
+            "java/util/Properties", map=shop.array("[Ljava/util/HashMap$Node;", [node])
+        )
+        shop.cls("java/lang/System", props=properties)
+        shop.dump.root(SYSTEM_CLASS, shop.dump.classes["java/lang/System"])
+    (found,) = shop.found(tmp_path).suspects
+
+    is_known = known_by != "nothing"
+    assert found.sentence.startswith("300 Column (")
+    assert (" with 300 Order are held" in found.sentence) == is_known
+    assert ("by Table.columns in Service.table, from" in found.sentence) == is_known
+    assert ("have Table remove entries" in found.advice) == is_known
