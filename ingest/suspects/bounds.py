@@ -116,7 +116,8 @@ def _entries(graph: HeapGraph, holder: Holder, index: int) -> int:
         return int(count) // 2  # keys and values
     keys = graph.field_names.index(OF_KEY) if OF_KEY in graph.field_names else -1
     if graph.ref_field is not None and keys >= 0:
-        count -= int(np.count_nonzero(graph.ref_field[begin:end] == keys))
+        # What has a cache as a part of itself refers to more than its entries.
+        return int(np.count_nonzero(graph.ref_field[begin:end] == keys)) or int(count)
     return int(count)
 
 

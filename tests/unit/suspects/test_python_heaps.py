@@ -465,6 +465,26 @@ def test_the_bound_of_a_cache_is_compared_with_its_entries_not_with_their_parts(
     assert (*found.signs, *found.doubts) == (told,)
 
 
+def test_only_entries_of_a_cache_are_compared_with_its_bound(tmp_path: Path) -> None:
+    """As ``lru_cache`` also refers to what links them, and to the type of each link."""
+    heap = HrpyHeap().variable("RECENT", _OWNER)
+    heap.chunk("int", [_BOUND], flags=Flag.INTEGERS, values=struct.pack("<q", 300))
+    links = [0x600000 + 64 * number for number in range(500)]
+    heap.chunk("shop.Link", links)
+    parts = {f"part{at}": [link] for at, link in enumerate(links)}
+    heap.chunk(
+        "shop.LRUCache", [_OWNER], named={"max_entries": [_BOUND], **parts},
+        rest=[pages(heap)], lengths=[_MANY], flags=Flag.OWNER | Flag.PAIRS,
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    assert (*found.signs, *found.doubts) == (
+        "LRUCache drops entries beyond its max_entries of 300, so this may be its "
+        "normal size.",
+    )
+
+
 def test_both_fields_of_what_something_in_c_has_too_are_named(tmp_path: Path) -> None:
     heap = HrpyHeap().variable("INDEX", _OWNER)
     ids = [_PAGES + 64 * number for number in range(_MANY)]
