@@ -29,6 +29,9 @@ BUN = replace(
     library=(*(glob for glob in V8.library if glob != "system / *"),
         "system / JSLexicalEnvironment", "system / FunctionScope*", "Timeout",
         "*Prototype", "*Constructor"),
+    spoken=(*V8.spoken,
+        (r"^system / JSLexicalEnvironment\.(?!\d+$)", "a function's variable "),
+        (r"^system / JSLexicalEnvironment\.\d+$", "a function's variable")),
     root_words={
         **V8.root_words,
         "not_recorded": "a Map, Set or variable, whose contents Bun does not record"

@@ -213,7 +213,9 @@ class _Search:
         # Of collections whose entries the file does not record, these are told.
         tables = named(self._graph.runtime).unrecorded
         is_told = any(
-            one.held.holder.root_kind == RootKind.NOT_RECORDED.label for one in found
+            one.held.holder.root_kind == RootKind.NOT_RECORDED.label
+            and one.words.type_name not in tables
+            for one in found
         )
         if tables and is_told:
             found = [one for one in found if one.words.type_name not in tables]

@@ -577,43 +577,6 @@ class Paths:
         (text,) = graph.values.pick(np.array([key], np.int32))
         return f"['{shortened(printable(text), _MAX_VALUE)}']" if text else ""
 
-    def with_room(self, holder: Holder, count: int) -> str:
-        """The collection with room for what the file does not tell who holds.
-
-        Args:
-            holder: A root for what is not recorded; for others nothing is found.
-            count: How many objects it has to have room for.
-        """
-        graph, runtime = self._graph, named(self._graph.runtime)
-        is_unrecorded = holder.root_kind == RootKind.NOT_RECORDED.label
-        if is_unrecorded and len(holder.path) > 1:  # of lists that such a map has
-            kinds = graph.type_index[graph.root_object]
-            is_like = kinds == graph.type_index[holder.path[0]]
-            is_like &= graph.root_kind == RootKind.NOT_RECORDED
-            count = int(np.count_nonzero(is_like))
-        found: list[tuple[int, int]] = []
-        for kind, name in enumerate(graph.type_names if is_unrecorded else ()):
-            if name in runtime.unrecorded:
-                rows = np.flatnonzero(graph.type_index == kind)
-                room = runtime.room(name, graph.shallow_bytes[rows])
-                found += zip(room.tolist(), rows.tolist(), strict=True)
-        best = min((one for one in found if one[0] >= count), default=None)
-        if best is None:
-            return ""
-        return f"it may be {self._variable(best[1])} with room for about {best[0]:,}"
-
-    def _variable(self, index: int) -> str:
-        """A collection by what refers to it: ``Shop.sessions, a Map``."""
-        graph = self._graph
-        words = printable(graph.captions.of(graph.type_name(index)))
-        rows = np.flatnonzero(graph.ref_target == index)
-        sources = graph.sources(rows).tolist()
-        for row, source in zip(rows.tolist(), sources, strict=True):
-            if (field := graph.field_name(row)) is not None:
-                where = printable(self.places.holder(source, field))
-                return f"{where}, a {words}"
-        return f"a {words}, {graph.address(index)},"
-
     def _called_by(self, index: int) -> list[int]:
         """The functions that a timer refers to, or one that is suspended there."""
         graph = self._graph

@@ -11,6 +11,7 @@ import numpy as np
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import COLLECTION, OF_BROWSER
+from ingest.suspects.joints import some_of
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.holders import Holder
     from ingest.what_if.places import ReferencePlaces
+
+_SAMPLE = 1000
 
 _LOOKED_AT = 200
 """Steps of a path from the root on that are looked at."""
@@ -69,6 +72,17 @@ def is_collection(graph: HeapGraph, classes: NDArray[np.uint8], kind: int) -> bo
     if kind < 0 or classes[kind] != TypeClass.CONTAINER:
         return False
     return COLLECTION.search(graph.type_names[kind]) is not None
+
+
+def are_functions_of_library(graph: HeapGraph, members: NDArray[np.int32]) -> bool:
+    """Whether most objects are functions of the runtime's own scripts."""
+    runtime = named(graph.runtime)
+    function = runtime.function_type or None
+    if graph.type_name(int(members[0])) != function or graph.values is None:
+        return False
+    texts = graph.values.pick(some_of(members, _SAMPLE))
+    found = [re.search(runtime.library_scripts, text or "") for text in texts]
+    return 2 * sum(one is not None for one in found) > len(found)
 
 
 def are_scopes_of_libraries(graph: HeapGraph) -> NDArray[np.bool_]:

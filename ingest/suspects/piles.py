@@ -8,7 +8,6 @@ types lead to piles, and are piles only where no object of the program is below 
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,7 +24,7 @@ from ingest.suspects.classes import classes_of
 from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
-from ingest.suspects.joints import some_of
+from ingest.suspects.own import are_functions_of_library
 from ingest.suspects.ownership import Ownership, owned, ownership, texts_of_code
 from ingest.system.memory import beside
 from ingest.what_if.places import UNNAMED_ROOT
@@ -191,7 +190,7 @@ class PileSearch:
         pile = self._of_classes(pile)
         cuts, members = self.paths.cuts, pile.members
         is_code = not pile.is_many and members[0] in self._of_code
-        if is_code or self._are_functions_of_library(members):
+        if is_code or are_functions_of_library(self.graph, members):
             return None
         is_shared = pile.entry in self.paths.places.table_objects
         if pile.waits or is_shared:
@@ -281,17 +280,6 @@ class PileSearch:
         is_of_library = self.classes[kind] == TypeClass.LIBRARY
         return bool(is_of_library and "string" in self.graph.type_names[kind])
 
-    def _are_functions_of_library(self, members: NDArray[np.int32]) -> bool:
-        """Whether most objects are functions of the runtime's own scripts."""
-        graph, runtime = self.graph, named(self.graph.runtime)
-        function = runtime.function_type or None
-        is_function = graph.type_name(int(members[0])) == function
-        if not is_function or graph.values is None:
-            return False
-        texts = graph.values.pick(some_of(members, SAMPLE))
-        found = [re.search(runtime.library_scripts, text or "") for text in texts]
-        return 2 * sum(one is not None for one in found) > len(found)
-
     def _is_kept_weakly(self, kind: int, holder: Holder) -> bool:
         """Whether weak references are in a collection that drops them by itself."""
         runtime, type_name = named(self.graph.runtime), self.graph.type_name
@@ -340,15 +328,22 @@ class PileSearch:
                     )
 
     def _values_of_handles(self) -> Iterator[Pile]:
-        """Values of the runtime that handles or the finalizer queue hold one by one."""
-        graph = self.graph
-        holds = ~RootFlag.WEAK.is_in(graph.root_flags)
-        holds &= np.isin(graph.root_kind, _HANDLES)
-        rows = np.unique(graph.root_object[holds])
-        kinds = graph.type_index[rows]
-        chosen = (kinds >= 0) & (self.metrics.dominator[rows] == ROOT)
-        chosen &= self.classes[kinds] == TypeClass.LIBRARY
-        yield from self._one_by_one(rows[chosen])
+        """Values of the runtime that handles or the finalizer queue hold one by one.
+
+        Or its collections, by roots for what the file does not record.
+        """
+        graph, unrecorded = self.graph, (RootKind.NOT_RECORDED,)
+        for own, by in (
+            (TypeClass.LIBRARY, _HANDLES),
+            (TypeClass.CONTAINER, unrecorded),
+        ):
+            holds = ~RootFlag.WEAK.is_in(graph.root_flags)
+            holds &= np.isin(graph.root_kind, by)
+            rows = np.unique(graph.root_object[holds])
+            kinds = graph.type_index[rows]
+            chosen = (kinds >= 0) & (self.metrics.dominator[rows] == ROOT)
+            chosen &= self.classes[kinds] == own
+            yield from self._one_by_one(rows[chosen])
 
     def _values_of_tables(self) -> Iterator[Pile]:
         """Values in the runtime's tables of static fields, as texts that it shares."""

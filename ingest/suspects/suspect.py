@@ -31,6 +31,7 @@ from ingest.suspects.evidence import (
 )
 from ingest.suspects.own import is_collection, main_type, of_library
 from ingest.suspects.piles import FEW_WITHOUT_CONTAINER, Held, Pile
+from ingest.suspects.unrecorded import with_room
 from ingest.suspects.words import Words, counted_objects
 from ingest.what_if.places import OF_THREADS
 from ingest.words.text import human_bytes
@@ -228,7 +229,7 @@ class Telling:
             shared=paths.cuts.shared(cut) if also else "",
             alone_bytes=paths.cuts.alone_bytes(cut) if also else 0,
             future=wait.future,
-            has_room=paths.with_room(holder, pile.object_count),
+            has_room=with_room(graph, paths.places, holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
             place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
             library=self._library(held),

@@ -125,3 +125,33 @@ def test_loaded_modules_of_bun_are_not_objects_of_the_program(tmp_path: Path) ->
 
     told = [one.sentence for one in (*found.suspects, *found.smaller)]
     assert not [one for one in told if "Module" in one or "default" in one]
+
+
+def test_sets_in_a_map_of_bun_are_a_suspect(tmp_path: Path) -> None:
+    """Each has numbers, which the dump does not record either."""
+    heap = bun(0)
+    for _ in range(_MANY):
+        table = heap.node("hidden", "Cell Butterfly", 608)
+        heap.node("object", "Set", 32, [("internal", "", table)])
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith("400 Set (")
+    assert "it may be module-level open, a Map with room for about" in suspect.advice
+
+
+def test_what_is_in_maps_of_a_map_of_bun_may_be_in_all_of_these(tmp_path: Path) -> None:
+    heap = bun(0)
+    heap.nodes[5]["self_size"] = 2_000
+    orders(heap)
+    for _ in range(40):
+        table = heap.node("hidden", "Cell Butterfly", 560)
+        heap.node("object", "Map", 32, [("internal", "", table)])
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith("400 Order (")
+    assert suspect.advice.endswith(
+        " it may be 40 Maps with room for about 480 in all, perhaps in module-level "
+        "open."
+    )
