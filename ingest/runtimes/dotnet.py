@@ -144,6 +144,7 @@ DOTNET = Runtime(
         (r"\b_ThreadPoolWaitOrTimerCallback$",
             "unregister the waits of the thread pool "
             "(RegisteredWaitHandle.Unregister)"),
+        (r"LoadContext$", "unload the load contexts (AssemblyLoadContext.Unload)"),
         (r"AsyncLocalValueMap$", "reset the AsyncLocal that leads there"),
     ),
     # The paths of its assemblies, in AppContext.

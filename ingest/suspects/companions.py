@@ -163,6 +163,13 @@ class Companions:
                 break
             above[is_on] = self._metrics.dominator[above[is_on]]
         found = np.unique(above[(above >= 0) & is_one[kinds[above]]])
+        outer = np.unique(self._metrics.dominator[found])
+        if (
+            len(outer) == len(found)
+            and (outer >= 0).all()
+            and is_one[kinds[outer]].all()
+        ):
+            found = outer  # of sets with a map inside of each, or of maps with a set
         types = np.unique(kinds[found])
         is_all = bool((above >= 0).all()) and target not in found
         if not is_all or len(types) != 1 or len(found) == 1:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _NO_COLLECTIONS = ("timer", "registrations", "event handlers", "listeners", "handles")
 _ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
 """The type arguments in the name of a type."""
+_OF_TABLES = re.compile(r".*(?:Dictionary|List|Map|Queue|Set|Stack)\[\]$")
+"""An array of collections, which is none of these itself."""
 _COROUTINE = re.compile(r"(?:^| and )coroutine ")
 _TASK = re.compile(r"\.Tasks\.")
 
@@ -262,6 +264,7 @@ class Words:
             if pattern in _MANY_IN and self._is_in_outer:
                 asked = self.outer  # what each entry has its own of tells nothing
             are_listeners = pattern == "listeners" and self._are_listeners(names)
+            asked = [_OF_TABLES.sub("[]", _ARGUMENTS.sub("", name)) for name in asked]
             if any(map(matches, asked)) or pattern == self.entries or are_listeners:
                 if pattern == "event handlers" and is_handle:
                     break  # native code has them

@@ -105,6 +105,42 @@ def test_handlers_of_an_event_are_still_such(tmp_path: Path) -> None:
     assert "are held as event handlers by static field Bus.Raised." in found.sentence
 
 
+def test_sorted_dictionaries_in_a_list_are_maps(tmp_path: Path) -> None:
+    """A set of pairs is inside of each."""
+    shop, name = (
+        Program(),
+        "System.Collections.Generic.SortedDictionary<App.Id,App.Price>",
+    )
+    of_pairs = "<System.Collections.Generic.KeyValuePair<App.Id,App.Price>>"
+    books = []
+    for _ in range(30):
+        node = 0
+        for price in shop.things("App.Price", 50):
+            node = shop.make(f"Node{of_pairs}", 48, price, *filter(None, [node]))
+        pairs = shop.make(f"System.Collections.Generic.TreeSet{of_pairs}", 48, node)
+        books.append(shop.make(name, 32, pairs))
+    shop.root("[static var App.Shop.Books]", shop.list_of(name, books))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert (
+        " are held in 30 maps in a list by static field Shop.Books." in found.sentence
+    )
+    assert found.advice.startswith("To free them, remove entries of the 30 maps at ")
+
+
+def test_load_contexts_are_unloaded(tmp_path: Path) -> None:
+    """The runtime has a handle of each until then, which no program can free."""
+    shop = Program()
+    contexts = shop.things("App.PluginLoadContext", 40)
+    shop.root("[Strong Handles]", *contexts)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.advice == (
+        "To free them, unload the load contexts (AssemblyLoadContext.Unload): "
+        "GC handles -> PluginLoadContext."
+    )
+
+
 def test_what_waits_for_the_finalizer_is_held_by_nobody(tmp_path: Path) -> None:
     shop = Program()
     shop.root("[finalizer Handles]", *shop.things("App.Connection", 300))
