@@ -231,6 +231,7 @@ class Telling:
             future=wait.future,
             has_room=with_room(graph, paths.places, holder, pile.object_count),
             entries=paths.entries(holder, pile.object_count),
+            frame=paths.places.frame(holder.root) or "",
             place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
             library=self._library(held),
         )

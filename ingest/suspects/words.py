@@ -23,6 +23,7 @@ _ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
 """The type arguments in the name of a type."""
 _OF_TABLES = re.compile(r".*(?:Dictionary|List|Map|Queue|Set|Stack)\[\]$")
 """An array of collections, which is none of these itself."""
+_OF_LOCAL = re.compile(r"a (?:frame of [^>]+|local variable) -> (\S+)")
 _COROUTINE = re.compile(r"(?:^| and )coroutine ")
 _TASK = re.compile(r"\.Tasks\.")
 
@@ -195,6 +196,7 @@ class Words:
         has_room: Collections that may hold them where the file does not tell.
         entries: The pattern of what has them as its entries, where its type does not
             tell it; empty for none.
+        frame: The frame whose local variable is the root; empty if that is not known.
         place: Where the threads are that hold them; empty if that is not known.
         library: What the program has of a library if the holder is part of it, and the
             program's own reference to that, or to a holder of the type of what it
@@ -236,6 +238,7 @@ class Words:
     has_room: str = ""
     entries: str = ""
     place: str = ""
+    frame: str = ""
     library: tuple[str, str] = ("", "")
     is_collection: bool = False
     outer: Sequence[str] = ()
@@ -619,6 +622,10 @@ class Words:
         elif self._has_others:
             at = f"at {self._holder}, and clear whatever else refers to"
         how = f"{do}{of} {at} {self.cut}"
+        if found := _OF_LOCAL.fullmatch(self.cut):
+            has = f"of {printable(self.frame)}" if self.frame else "without a name"
+            has = f"the {found[1]} that a local variable {has} has"
+            how = f"{do}{of} of {has}: {self.cut}"
         if self.pattern == "timer" and " -> " in self.cut:
             how = f"cancel the timers: {self.cut}"  # in lists of the runtime
         if self.library[0] and how.startswith("remove entries"):

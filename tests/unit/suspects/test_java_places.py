@@ -566,3 +566,20 @@ def test_what_two_elements_of_a_list_share_has_no_key(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("200 Rule (")
     assert " with 4,000 Line in Rule.parts are held in a map by " in found.sentence
+
+
+def test_the_frame_of_a_local_variable_is_named(tmp_path: Path) -> None:
+    """A variable has no entries: the collection that it refers to does."""
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("app/Order", "data")
+    shop.cls("app/Import")
+    orders = [shop.make("app/Order", data=shop.data(300)) for _ in range(400)]
+    shop.dump.trace(1, 1, [shop.dump.frame(0x51, "app/Import", "run", 12)])
+    shop.thread(1, shop.map_of(orders), called="main", trace=1)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.advice == (
+        "To free them, remove entries of the HashMap that a local variable of "
+        "app.Import.run(Import.java:12) has: a frame of thread main -> HashMap."
+    )
