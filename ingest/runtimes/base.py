@@ -168,6 +168,8 @@ class Runtime:
             the full name of its type, where that is not one of ``inside``.
         pairs_field: That of these fields whose array has each key before its value;
             empty if none has.
+        roomy: What the collections whose room may be empty have it for, by their full
+            names.
         weak_entry: Full name of the entries of maps that hold their keys weakly; empty
             if such maps have no entries of their own.
         weak_type: Full name of the type that all types of weak references extend, whose
@@ -360,6 +362,7 @@ class Runtime:
     traceback_type: str = ""
     entries_fields: Mapping[str, str] = field(default_factory=dict)
     pairs_field: str = ""
+    roomy: Mapping[str, str] = field(default_factory=dict)
     weak_entry: str = ""
     weak_type: str = ""
     weak_references: tuple[str, ...] = ()

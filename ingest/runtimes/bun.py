@@ -22,6 +22,7 @@ BUN = replace(
     # Key, value, place of the next one, and two places in the table of hash codes.
     unrecorded={"Map": 40, "Set": 32},
     unrecorded_bytes=96,
+    roomy={"Array": "elements", "Object": "properties"},
     metadata=(*V8.metadata, "Callee", "ModuleRecord", "InternalModuleRegistry",
         "ModuleLoader"),
     containers=(*V8.containers, "system / JSLexicalEnvironment", "InternalFieldTuple",

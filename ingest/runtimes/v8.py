@@ -83,6 +83,9 @@ V8 = Runtime(
     ),
     entries_fields={"table": "(array)"},
     pairs_field="table",
+    roomy={
+        "Array": "elements", "Object": "properties", "Map": "entries", "Set": "entries"
+    },
     weak_type="WeakRef",
     ended={"Detached <": "detached from all documents"},
     records=("Object",),

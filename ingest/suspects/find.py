@@ -34,6 +34,7 @@ from ingest.suspects.piles import (
     Pile,
     PileSearch,
 )
+from ingest.suspects.rooms import owner_of_table
 from ingest.suspects.shared import shared_containers
 from ingest.suspects.suspect import Accused, Suspect, Telling, is_one_of_several
 
@@ -167,7 +168,14 @@ class _Search:
 
     def _many_or_one(self, pile: Pile) -> Pile | None:
         """The pile, or of a few objects the one that has nearly all."""
-        if pile.is_many or pile.object_count == 1:
+        if pile.object_count == 1:
+            at = owner_of_table(self._graph, self._metrics, int(pile.members[0]))
+            return pile._replace(
+                type_index=int(self._graph.type_index[at]),
+                retained_bytes=int(self._metrics.retained_bytes[at]),
+                members=np.array([at], np.int32),
+            )
+        if pile.is_many:
             return pile
         largest = int(self._metrics.retained_bytes[pile.members[0]])
         if largest < ENOUGH * pile.retained_bytes:

@@ -31,6 +31,7 @@ from ingest.suspects.evidence import (
 )
 from ingest.suspects.own import is_collection, main_type, of_library
 from ingest.suspects.piles import FEW_WITHOUT_CONTAINER, Held, Pile
+from ingest.suspects.rooms import own_room
 from ingest.suspects.unrecorded import with_room
 from ingest.suspects.words import Words, counted_objects
 from ingest.what_if.places import OF_THREADS
@@ -281,7 +282,13 @@ class Telling:
             graph, self._metrics, held.holder, members, pattern, known, wait, cancelled
         )
         soft = held_softly(graph, self._metrics, lost)
-        return found._replace(doubts=(*filter(None, [soft]), *found.doubts))
+        room = own_room(
+            graph, self._metrics, search.classes, pile.members, held.cut.freed_bytes
+        )
+        return found._replace(
+            signs=(*filter(None, [room]), *found.signs),
+            doubts=(*filter(None, [soft]), *found.doubts),
+        )
 
     def _outside_bytes(self, lost: NDArray[np.bool_]) -> int:
         """Bytes that some objects own outside the heap."""

@@ -405,8 +405,7 @@ class Words:
         if self.holder.is_shared:
             return "the runtime's table of interned values"
         words = self.holder.role if self.is_group else self.holder.words
-        words = self._spoken(words)
-        return _end_of(words.replace(f".{EPHEMERON}", "'s entry in a weak map"))
+        return _end_of(self._spoken(words))
 
     @property
     def _collection(self) -> str | None:

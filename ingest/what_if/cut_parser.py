@@ -28,9 +28,9 @@ import numpy as np
 from ingest.analysis.types import count_by, rows_of
 from ingest.arrays.spans import rows_in
 from ingest.errors import NotFound
-from ingest.heap.graph import OF_LOADER, RootKind
+from ingest.heap.graph import EPHEMERON, OF_LOADER, RootKind
 from ingest.what_if.freed import Cut
-from ingest.what_if.places import UNNAMED_STATIC, ReferencePlaces
+from ingest.what_if.places import IN_WEAK_MAP, UNNAMED_STATIC, ReferencePlaces
 from ingest.words.type_names import KnownTypes, guess_type, hint
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class CutParser:
         return np.isin(fields[rows], kinds)
 
     def _step(self, text: str, *, first: bool) -> _Step:
-        graph = self._graph
+        graph, text = self._graph, text.replace(IN_WEAK_MAP, f".{EPHEMERON}")
         no_roots = np.zeros(len(graph.root_object), np.bool_)
         if text == "*":
             every = np.ones(len(graph.object_id), np.bool_)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ingest.heap.graph import OF_LOADER, RootFlag, RootKind
+from ingest.heap.graph import EPHEMERON, OF_LOADER, RootFlag, RootKind
 from ingest.runtimes import named
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ _MANY = {
 _NUMBER = re.compile(r"\d+(,\d{3})*")
 PROPERTY = "static property "
 """What words for a property of a function, or a static field of a class, begin with."""
+IN_WEAK_MAP = "'s entry in a weak map"
+"""What words for the value that a weak map has for an object end with."""
 _THREAD = re.compile("(virtual )?thread ")
 _NAME, _FIELD = "{name}", "{field}"
 
@@ -381,7 +383,7 @@ class ReferencePlaces:
         prefix = self._runtime.scope_prefix
         if prefix and name.startswith(prefix):
             return f"variable {field} of a function in {caption.removeprefix(prefix)}"
-        return f"{caption}.{field}"
+        return f"{caption}{IN_WEAK_MAP}" if field == EPHEMERON else f"{caption}.{field}"
 
     def roots_named(self, text: str) -> Bools | None:
         """Bool (R,): the roots that a text names; ``None`` if it names none."""

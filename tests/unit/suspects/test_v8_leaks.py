@@ -497,7 +497,7 @@ def test_an_entry_of_a_weak_map_is_told_as_one(tmp_path: Path) -> None:
     (found,) = suspects_of(heap, tmp_path)
 
     assert "held in a list by Editor's entry in a weak map" in found.sentence
-    assert found.cut == "Editor.(ephemeron) -> Array"
+    assert found.cut == "Editor's entry in a weak map -> Array"
 
 
 def test_values_that_weak_maps_have_for_one_key_are_cut_there(tmp_path: Path) -> None:
@@ -518,7 +518,7 @@ def test_values_that_weak_maps_have_for_one_key_are_cut_there(tmp_path: Path) ->
     assert "are held by MainWindow's entry in a weak map" in found.sentence
     assert found.advice.startswith(
         "To free them, remove MainWindow from the weak maps that have them: "
-        "MainWindow.(ephemeron) -> Order"
+        "MainWindow's entry in a weak map -> Order"
     )
 
 

@@ -268,3 +268,28 @@ def test_what_functions_of_node_and_promises_have_is_no_metadata(
     heap.edge(1, "property", "promise", promise)
 
     assert findings_of(heap, tmp_path).metadata_bytes < 30_000
+
+
+@pytest.mark.parametrize("is_folded", [True, False])
+def test_an_emptied_array_is_told_with_its_room(
+    is_folded: bool, tmp_path: Path
+) -> None:
+    """Its elements are apart in a heap of Deno, and refer to what is undefined."""
+    heap = program()
+    undefined = heap.node("hidden", "system / Oddball", 0)
+    elements = [("element", at, undefined) for at in range(9_000)]
+    slots = heap.node("object", "Array", 80_000 if is_folded else 32, elements)
+    if not is_folded:
+        room = heap.node("array", "", 80_000)
+        heap.edge(slots, "internal", "elements", room)
+    shop = heap.node("object", "Shop", 40, [("property", "slots", slots)])
+    heap.edge(1, "property", "shop", shop)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.sentence.startswith("One Array (")
+    assert found.cut == "Shop.slots -> Array"
+    assert found.signs == (
+        "Nearly all of it is its own room for elements, most of which refer to no "
+        "object: they are numbers, booleans or empty.",
+    )
