@@ -11,7 +11,7 @@ import textwrap
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, NamedTuple
 
-from ingest.cli import _COMMANDS, main
+from ingest.cli import COMMANDS, main
 from ingest.readers.gclog.example import example_gclog
 from ingest.words.command_line import quoted
 from tests.dumps.fleet import write_fleet
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-_GROUPS = ("fleet", "capture", "server")
-_BEGIN = re.compile(rf"\bingest (?:{'|'.join([*_COMMANDS, *_GROUPS])})\b")
+_BEGIN = re.compile(rf"\bingest (?:{'|'.join(COMMANDS)})\b")
 _WORD = re.compile(
     r"""(?:'[^']*' | \$'(?:\\.|[^'\\])*' | "[^"]*" | \\. | [^\s'"();`,])+""",
     re.VERBOSE,

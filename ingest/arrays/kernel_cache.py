@@ -200,7 +200,7 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
 
     @staticmethod
     def folder(name: str) -> Path:
-        return _writable_folder(name)
+        return _writable_once(name)
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], _file: str) -> _Locator:
@@ -315,6 +315,7 @@ def _link_runtime() -> None:
         llvmlite.binding.add_symbol(symbol, address)
 
 
+@functools.cache
 def folder_name(module: str) -> str:
     """Name of the cache folder for the kernels of an imported module."""
     digest = hashlib.sha256()
@@ -380,6 +381,9 @@ def _writable_folder(name: str) -> Path:
         else:
             return folder
     raise OSError("; ".join(problems))
+
+
+_writable_once = functools.cache(_writable_folder)
 
 
 def _bases() -> Iterator[Path]:

@@ -6,9 +6,8 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from copy import copy
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,28 +15,6 @@ import typer
 from ingest import __version__
 from ingest.arrays import spill
 from ingest.arrays.compiled import compilations_reported, frozen_imports
-from ingest.cli import (
-    ask,
-    browse,
-    capture,
-    check,
-    compare,
-    dumps,
-    example,
-    export,
-    fleet,
-    info,
-    mcp,
-    objsize,
-    queries,
-    redact,
-    report,
-    server,
-    timeline,
-    watch,
-    what_if,
-    why,
-)
 from ingest.cli.bars import CompilationNotice, notice
 from ingest.cli.examples import examples
 from ingest.cli.options import expanded
@@ -48,20 +25,36 @@ from ingest.system.memory import return_large_arrays
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-app = typer.Typer(
-    name="ingest",
-    cls=PanelGroup,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="Load heap dumps into Neo4j; find out what keeps objects alive and who owns "
-    "the memory.",
-    epilog=examples(""),
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 1000,  # as wide as the terminal
+_PANELS: dict[CommandPanel, dict[str, str]] = {
+    CommandPanel.READ: {
+        "example": "example.example",
+        "info": "info.info",
+        "why": "why.why",
+        "report": "report.report",
+        "objsize": "objsize.objsize",
+        "what-if": "what_if.what_if",
+        "timeline": "timeline.timeline",
+        "redact": "redact.redact",
+        "export": "export.export",
+        "mcp": "mcp.mcp",
     },
-)
+    CommandPanel.GRAPH: {
+        "load": "dumps.load",
+        "list": "dumps.list_",
+        "drop": "dumps.drop",
+        "query": "ask.query",
+        "queries": "queries.queries",
+        "browse": "browse.browse",
+        "server": "server.app",
+    },
+    CommandPanel.COMPARE: {"compare": "compare.compare", "check": "check.check"},
+    CommandPanel.CAPTURE: {"capture": "capture.app"},
+    CommandPanel.MANY: {"watch": "watch.watch", "fleet": "fleet.app"},
+}
+"""Module of this package and name there of each command and group of commands."""
+
+COMMANDS = {name: panel for panel, some in _PANELS.items() for name in some}
+"""The panel of each command and group."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -70,7 +63,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool,
@@ -82,61 +74,37 @@ def _options(
     pass
 
 
-_PANELS: dict[CommandPanel, dict[str, Callable[..., None]]] = {
-    CommandPanel.READ: {
-        "example": example.example,
-        "info": info.info,
-        "why": why.why,
-        "report": report.report,
-        "objsize": objsize.objsize,
-        "what-if": what_if.what_if,
-        "timeline": timeline.timeline,
-        "redact": redact.redact,
-        "export": export.export,
-        "mcp": mcp.mcp,
-    },
-    CommandPanel.GRAPH: {
-        "load": dumps.load,
-        "list": dumps.list_,
-        "drop": dumps.drop,
-        "query": ask.query,
-        "queries": queries.queries,
-        "browse": browse.browse,
-    },
-    CommandPanel.COMPARE: {
-        "compare": compare.compare,
-        "check": check.check,
-    },
-    CommandPanel.MANY: {"watch": watch.watch},
-}
-_COMMANDS = {
-    name: command for panel in _PANELS.values() for name, command in panel.items()
-}
-for _panel, _commands in _PANELS.items():
-    for _name, _command in _commands.items():
-        app.command(
-            _name,
-            cls=PanelCommand,
-            epilog=examples(_name),
-            rich_help_panel=_panel,
-        )(expanded(_command))
-app.add_typer(server.app, name="server", rich_help_panel=CommandPanel.GRAPH)
-app.add_typer(capture.app, name="capture", rich_help_panel=CommandPanel.CAPTURE)
-app.add_typer(fleet.app, name="fleet", rich_help_panel=CommandPanel.MANY)
+def program(called: str = "") -> typer.Typer:
+    """The command line: all commands, or only the one that is called, if one is.
 
-
-def _program(arguments: Sequence[str]) -> typer.Typer:
-    """The program without the commands that are not called, if one is.
-
-    Typer examines the parameters of all at each start, which takes 50 ms.
+    To import all and to examine their parameters takes 80 ms.
     """
-    program, called = copy(app), arguments[0] if arguments else ""
-    if called in _COMMANDS:
-        program.registered_groups = []
-        program.registered_commands = [
-            one for one in app.registered_commands if one.name == called
-        ]
-    return program
+    made = typer.Typer(
+        name="ingest",
+        cls=PanelGroup,
+        callback=_options,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        help="Load heap dumps into Neo4j; find out what keeps objects alive and who "
+        "owns the memory.",
+        epilog=examples(""),
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": 1000,  # as wide as the terminal
+        },
+    )
+    for name in [called] if called in COMMANDS else COMMANDS:
+        panel = COMMANDS[name]
+        module, inner = _PANELS[panel][name].split(".")
+        found = getattr(import_module(f"ingest.cli.{module}"), inner)
+        if isinstance(found, typer.Typer):
+            made.add_typer(found, name=name, rich_help_panel=panel)
+        else:
+            made.command(
+                name, cls=PanelCommand, epilog=examples(name), rich_help_panel=panel
+            )(expanded(found))
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -154,7 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 stack.enter_context(spill.reported(notice))
                 if arguments is None:  # else a program calls it, which goes on
                     stack.enter_context(frozen_imports())
-                _program(sys.argv[1:] if arguments is None else arguments)(arguments)
+                words = sys.argv[1:] if arguments is None else arguments
+                program(words[0] if words else "")(arguments)
         finally:
             sys.stdout.flush()
     except OSError as error:

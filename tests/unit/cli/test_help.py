@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import typer.main
 
-from ingest.cli import app
+from ingest.cli import program
 from ingest.cli.examples import EXAMPLES
 from ingest.cli.options import Reading
 from ingest.cli.panels import CommandPanel, OptionPanel
@@ -52,7 +52,7 @@ def panel_of(option: object) -> str | None:
     return getattr(option, "rich_help_panel", None)
 
 
-ALL = dict(commands(cast("TyperGroup", typer.main.get_command(app))))
+ALL = dict(commands(cast("TyperGroup", typer.main.get_command(program()))))
 
 
 def test_every_command_has_examples() -> None:
@@ -187,7 +187,7 @@ def test_names_are_completed_without_starting_a_server(
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
 
     with pytest.raises(SystemExit):
-        app(prog_name="ingest")
+        program()(prog_name="ingest")
 
     assert capsys.readouterr().out.split() == expected
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import typer.main
 
-from ingest.cli import app
+from ingest.cli import program
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
@@ -27,7 +27,7 @@ CLASSES = {f"org.apache.spark.deploy.{name}" for name in ("master.Master",
 
 def accepted(arguments: list[str]) -> None:
     """A command line of ``ingest fleet`` has no usage error."""
-    fleet = cast("TyperGroup", typer.main.get_command(app)).commands["fleet"]
+    fleet = cast("TyperGroup", typer.main.get_command(program())).commands["fleet"]
     name, *rest = arguments
     with cast("Any", fleet).commands[name].make_context(name, rest):
         pass
@@ -99,13 +99,13 @@ def test_the_manifest_is_whole() -> None:
         if one["kind"] == "Job":
             accepted(container["args"])
         else:
-            program, name, *rest = container["command"]
-            if program == "ingest":
-                watch = cast("Any", typer.main.get_command(app)).commands[name]
+            called, name, *rest = container["command"]
+            if called == "ingest":
+                watch = cast("Any", typer.main.get_command(program())).commands[name]
                 with watch.make_context(name, rest):
                     pass
             else:
-                assert (program, name in CLASSES) == ("spark-class", True)
+                assert (called, name in CLASSES) == ("spark-class", True)
             labels = one["spec"]["template"]["metadata"]["labels"]
             assert one["spec"]["selector"]["matchLabels"] == labels
     assert found[1]["spec"]["selector"] == found[2]["spec"]["selector"]["matchLabels"]

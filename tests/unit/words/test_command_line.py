@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.cli import _COMMANDS
+from ingest.cli import COMMANDS
 from ingest.words.command_line import command, install_command
 
 PACKAGE = Path(__file__).parents[3] / "ingest"
-_WRITTEN_OUT = re.compile(
-    rf"\bingest (?:{'|'.join([*_COMMANDS, 'fleet', 'capture', 'server'])})\b"
-)
+_WRITTEN_OUT = re.compile(rf"\bingest (?:{'|'.join(COMMANDS)})\b")
 _HELP = {
     "agents/instructions.py",
     "cli/capture.py",
