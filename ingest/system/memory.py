@@ -52,13 +52,13 @@ def free_bytes(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int:
 
 
 _MMAP_THRESHOLD = -3  # ``M_MMAP_THRESHOLD`` of mallopt(3)
-_OWN_MAPPING_BYTES = 1 << 20
+_OWN_MAPPING_BYTES = 4 << 20
 _TRIM_THRESHOLD = -1  # ``M_TRIM_THRESHOLD``
 _RETAINED_BYTES = 8 << 20
 
 
 def return_large_arrays() -> None:
-    """Have freed arrays of more than a megabyte given back to the system at once.
+    """Have freed arrays of more than four megabytes given back to the system at once.
 
     The C library learns from each large array that is freed to retain arrays of its
     size, up to 32 MiB: a seventh of all memory at the peak. What smaller ones leave is
