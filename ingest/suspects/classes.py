@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.analysis.types import rows_where, supertypes
+from ingest.heap.graph import NO_TYPE
 from ingest.runtimes import TypeClass, TypeColumns, named
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ingest.heap.graph import HeapGraph
 
 _MANY_MORE = 2
+
+_IS_COLLECTION = re.compile(r"(?:Bag|Deque|Hash|List|Map|Queue|Set|Stack|Table)\d*$")
+"""A type that is called a collection."""
 
 
 def _set_by_scripts(graph: HeapGraph, classes: NDArray[np.uint8]) -> None:
@@ -71,7 +75,7 @@ def classes_of(
             classes[graph.type_names.index(name)] = TypeClass.METADATA
     if not own:
         _set_by_scripts(graph, classes)
-        _mark_collections(graph, classes)
+        _mark_collections(graph, metrics, classes)
     if runtime.has_structures:
         _mark_values(graph, metrics, classes)
     if runtime.delegate_types is not None:
@@ -88,31 +92,37 @@ def classes_of(
     return classes
 
 
-def _mark_collections(graph: HeapGraph, classes: NDArray[np.uint8]) -> None:
+def _mark_collections(
+    graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
+) -> None:
     """Mark collections of libraries, and their entries, which names do not tell.
 
-    They extend what the runtime's own collections extend. What extends one of these, as
+    They extend what the runtime's own collections extend, or are called a collection
+    and refer to parts, or a table of parts, of their own. What extends one of these, as
     a class of the program that is a map, is none.
     """
-    runtime = named(graph.runtime)
-    names = graph.type_names
-    is_one = np.isin(names, runtime.collection_types)
-    if not is_one.any():
+    runtime, names = named(graph.runtime), graph.type_names
+    if not runtime.collection_parts:
         return
-    types, above = supertypes(graph)
     is_own = classes == TypeClass.PROGRAM
+    is_one = np.isin(names, runtime.collection_types)
+    types, above = supertypes(graph) if is_one.any() else np.empty((2, 0), np.int64)
     while True:
         found = types[is_one[above] & is_own[types] & ~is_one[types]]
         if not len(found):
             break
         is_one[found] = True
-    is_one &= is_own
-    outer = {names[kind] for kind in np.flatnonzero(is_one).tolist()}
+    rows = {name: kind for kind, name in reversed([*enumerate(names)])}
+    outer = np.full(len(names), NO_TYPE)
     is_part = re.compile(runtime.collection_parts).search
-    for kind, name in enumerate(names if outer else ()):
-        found_part = is_part(name)
-        if found_part is not None and name[: found_part.start()] in outer:
-            is_one[kind] = is_own[kind]
+    for kind, part in enumerate(map(is_part, names)):
+        if part is not None:
+            outer[kind] = rows.get(names[kind][: part.start()], NO_TYPE)
+    has_parts = metrics.pair_source == outer[metrics.pair_target]
+    for kind in np.unique(metrics.pair_source[has_parts]).tolist():
+        is_one[kind] |= _IS_COLLECTION.search(names[kind]) is not None
+    is_one &= is_own
+    is_one |= is_own & (outer >= 0) & is_one[outer]
     classes[is_one] = TypeClass.CONTAINER
 
 

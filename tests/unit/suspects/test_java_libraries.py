@@ -484,3 +484,25 @@ def test_the_programs_own_is_known_by_its_main_class(
     assert (" with 300 Order are held" in found.sentence) == is_known
     assert ("by Table.columns in Service.table, from" in found.sentence) == is_known
     assert ("have Table remove entries" in found.advice) == is_known
+
+
+def test_a_librarys_own_table_is_a_collection(tmp_path: Path) -> None:
+    """It extends nothing, and has a table of entries of its own."""
+    shop = Program()
+    shop.cls("lib/IdentityMap", "buckets")
+    shop.cls("lib/IdentityMap$Entry", "key", "value", "next")
+    shop.cls("[Llib/IdentityMap$Entry;")
+    shop.cls("lib/Config", "readers")
+    shop.cls("app/Type", "data")
+    entries = [
+        shop.make("lib/IdentityMap$Entry", key=shop.make("app/Type", data=data))
+        for data in (shop.data(300) for _ in range(400))
+    ]
+    buckets = shop.array("[Llib/IdentityMap$Entry;", entries)
+    table = shop.make("lib/IdentityMap", buckets=buckets)
+    shop.main(CONFIG=shop.make("lib/Config", readers=table))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("400 Type (")
+    assert " are held in a map by Config.readers, from" in found.sentence
+    assert found.cut == "Config.readers -> IdentityMap"
