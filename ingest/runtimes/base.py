@@ -199,7 +199,7 @@ class Runtime:
         ended_by: The method that ends what objects of a type do, and with it what holds
             them, by their full name.
         wakes: What has the tasks that wait for it, by its full name, and the method
-            with which it lets them go on.
+            with which it lets them go on; empty if no program can call it.
         awaits: The field in which tasks have the future that they wait for, by their
             full name.
         results: What a reference of a task that is done says: its fields with what the

@@ -174,6 +174,8 @@ JVM = Runtime(
         "scala.concurrent.impl.Promise$DefaultPromise":
             ("value", "scala.concurrent.impl.Promise$ManyCallbacks"),
     },
+    # A collection may have it, which alone can signal it.
+    wakes={"java.util.concurrent.locks.AbstractQueuedSynchronizer$ConditionObject": ""},
     filler=("jdk.internal.vm.FillerElement[]", "int[]"),
     root_words={"not_recorded": "a value of a class (ClassValue)"},
     finalizer_threads=("Finalizer", "FinalizerDaemon"),

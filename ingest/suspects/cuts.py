@@ -196,8 +196,7 @@ class Cuts(Covers):
             # What has many places that hold them, as a session, is named first; so is
             # a nearer place, if one of several is enough that is above it.
             ways[:3] = [*ways[1:3], ways[0]]
-        best = next(chain.from_iterable(ways), None)
-        if best is not None:
+        if (best := next(chain.from_iterable(ways), None)) is not None:
             return self._of_sharers(best, own, member) or best
         by_address = of_one(lambda one: self._by_address(one, kind, members))
         last = next(chain(unnamed, by_address), None)
@@ -402,7 +401,7 @@ class Cuts(Covers):
         cover = cover or self._best_cover(member, kind)
         yield from self._of_cover(cover, members)
         edges = self._few_edges(target)
-        if edges and all(self._has_name(edge) for edge in edges):
+        if edges and self._have_names(edges):
             shown = self._shown(target, kind, edges)
             yield self._tried(self._text(edges), shown, members)
 
@@ -436,6 +435,12 @@ class Cuts(Covers):
             return []  # by which functions only find the variables around them
         return edges if 0 < len(self._words_of(edges)) <= MAX_PLACES else []
 
+    def _have_names(self, edges: Sequence[Edge]) -> bool:
+        """Whether all have names, and are not fields that only a library can clear."""
+        of_library = [edge.source != ROOT and self._rank(edge) == 1 for edge in edges]
+        is_private = self._runtime.has_private_fields and all(of_library)
+        return not is_private and all(map(self._has_name, edges))
+
     def _shown(self, target: int, kind: int, edges: list[Edge]) -> list[Edge]:
         """The best places to name for what holds an object: edges if none is good."""
         on_path = [self._on_path(target, kind, tier) for tier in (0, 1)]
@@ -449,9 +454,8 @@ class Cuts(Covers):
         self, target: int, kind: int, members: NDArray[np.int32]
     ) -> Iterator[Verified | None]:
         """Cuts of an object by addresses, for what no words tell apart."""
-        cover = self._best_cover(target, kind)
-        edges = self._few_edges(target)
-        has_names = all(self._has_name(edge) for edge in edges)
+        cover, edges = self._best_cover(target, kind), self._few_edges(target)
+        has_names = self._have_names(edges)
         shown = self._shown(target, kind, edges if has_names else [])
         if edges and not has_names:
             # What a collection has, of which there may be no other one.
@@ -595,10 +599,9 @@ class Cuts(Covers):
         """Whether the runtime's values hold: texts, which all parts of it have."""
         if edge.source == ROOT or self._places.part(edge.source) is not None:
             return False
-        of_threads = self._graph.root_kind == RootKind.THREAD
-        if edge.source in self._graph.root_object[of_threads]:
-            return False
-        return self._class_of(edge.source) != TypeClass.PROGRAM
+        of_threads = self._graph.root_object[self._graph.root_kind == RootKind.THREAD]
+        is_value = self._class_of(edge.source) != TypeClass.PROGRAM
+        return is_value and edge.source not in of_threads
 
     def of_dominator(self, kind: int, members: NDArray[np.int32]) -> Verified | None:
         """The cut of objects that wait for the finalizer, or that the runtime shares.

@@ -50,8 +50,7 @@ _UNITS = ("bytes",)
 OF_BOTH = "both"
 """What the share is of, where objects own memory outside the heap."""
 
-MAX_SENTENCE = 300
-_MAX_NAME = 60
+MAX_SENTENCE, _MAX_NAME = 300, 60
 
 _PATTERNS = {
     "registrations": r"^CallbackPartition|CancellationTokenSource\+CallbackNode"
@@ -550,7 +549,8 @@ class Words:
             if self._waker != self.between[0]:
                 which = f"the {self._short(self._waker)} that has {what}"
             method = named(self.runtime).wakes[self._waker]
-            how = f"call {method} of {which}, or cancel what waits: {self.cut}"
+            call = f"call {method} of {which}, or " if method else ""
+            how = f"{call}cancel what waits: {self.cut}"
         elif self.future:
             future = self._spoken(self.future)
             how = f"finish the {future}, or remove the {references} {self.cut}"
@@ -572,7 +572,8 @@ class Words:
         elif " -> " not in self.cut:
             how = f"remove what refers to {self.cut}"
             if self.are_threads:
-                how = f"end {self.cut}"
+                is_alike = self.cut.startswith("thread ") and self.object_count > 1
+                how = f"end the threads: {self.cut}" if is_alike else f"end {self.cut}"
             elif self.place:
                 how = f"end the threads that have {self.cut}"
         elif self._runs_in_thread:

@@ -506,3 +506,39 @@ def test_a_librarys_own_table_is_a_collection(tmp_path: Path) -> None:
     assert found.sentence.startswith("400 Type (")
     assert " are held in a map by Config.readers, from" in found.sentence
     assert found.cut == "Config.readers -> IdentityMap"
+
+
+def test_what_has_the_slices_of_a_buffer_is_named(tmp_path: Path) -> None:
+    """All refer to its array by a field that no program can clear."""
+    shop = Program()
+    shop.cls("java/nio/HeapByteBuffer", "hb")
+    data = shop.data(90_000)
+    slices = [shop.make("java/nio/HeapByteBuffer", hb=data) for _ in range(300)]
+    shop.main(SLICES=shop.map_of(slices))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.cut == "static field Main.SLICES -> HashMap"
+
+
+def test_threads_that_only_a_condition_has_are_its_waiters(tmp_path: Path) -> None:
+    """As virtual ones, which are no roots: they are in no queue of the program."""
+    shop, queue = Program(), "java/util/concurrent/locks/AbstractQueuedSynchronizer"
+    shop.cls("java/util/concurrent/LinkedBlockingQueue", "notEmpty")
+    shop.cls(f"{queue}$ConditionObject", "firstWaiter")
+    shop.cls(f"{queue}$ConditionNode", "nextWaiter", "waiter")
+    shop.cls("java/lang/VirtualThread", "runContinuation")
+    shop.cls("app/Session", "data")
+    node = 0
+    for _ in range(400):
+        session = shop.make("app/Session", data=shop.data(300))
+        thread = shop.make("java/lang/VirtualThread", runContinuation=session)
+        node = shop.make(f"{queue}$ConditionNode", nextWaiter=node, waiter=thread)
+    waits = shop.make(f"{queue}$ConditionObject", firstWaiter=node)
+    shop.main(
+        JOBS=shop.make("java/util/concurrent/LinkedBlockingQueue", notEmpty=waits)
+    )
+    (found,) = shop.found(tmp_path).suspects
+
+    words = " are held as waiters of the AbstractQueuedSynchronizer$ConditionObject by "
+    assert words + "static field Main.JOBS." in found.sentence
+    assert found.advice == f"To free them, cancel what waits: {found.cut}."
