@@ -88,6 +88,7 @@ CPYTHON = Runtime(
         "_frozen_importlib._WeakValueDictionary",
     ),
     counts_references=True,
+    code_places=("code", r"[/\\](?:site|dist)-packages[/\\](\w+)"),
     metadata=_METADATA,
     values=_VALUES,
     containers=_CONTAINERS,

@@ -26,6 +26,9 @@ _SAMPLE = 1000
 _LOOKED_AT = 200
 """Steps of a path from the root on that are looked at."""
 
+_NEAR = 4
+"""Steps from a holder up to the program's own reference to it, at most."""
+
 _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
 
 _MAIN = re.compile(r"(.+)\.main\(")
@@ -149,6 +152,43 @@ def _command(graph: HeapGraph) -> str:
     return ""
 
 
+def _above_library(
+    graph: HeapGraph,
+    places: ReferencePlaces,
+    classes: NDArray[np.uint8],
+    holder: Holder,
+) -> str:
+    """The program's own reference that leads to a holder of a library's.
+
+    Empty if it is not near, or told as what leads to the holder.
+    """
+
+    def is_of_library(index: int) -> bool:
+        kind, package = (
+            graph.type_index[index],
+            graph.type_name(index).partition(".")[0],
+        )
+        return (
+            kind < 0 or classes[kind] == TypeClass.LIBRARY or package in places.packages
+        )
+
+    path = holder.path
+    if holder.name or holder.index not in path or not is_of_library(holder.index):
+        return ""
+    above = path[: path.index(holder.index) + 1][-_NEAR - 1 :]
+    for source, below in list(pairwise(above))[::-1]:
+        kind = graph.type_index[source]
+        if kind < 0 or classes[kind] != TypeClass.PROGRAM or is_of_library(source):
+            continue
+        if named(graph.runtime).has_shape(graph.type_name(source)):
+            continue
+        fields = map(graph.field_name, graph.between(source, below).tolist())
+        field = next((one for one in fields if one and one[0] not in "[(<"), None)
+        place = "" if field is None else places.holder(source, field)
+        return "" if place == holder.root_words else place
+    return ""
+
+
 def of_library(
     graph: HeapGraph,
     places: ReferencePlaces,
@@ -179,7 +219,8 @@ def of_library(
     name = holder.type_name or ""
     is_thread = at >= 0 and holder.root_kind == RootKind.THREAD.label
     if not runtime.has_private_fields or holder.name or not name:
-        return "", _above_its_kind(graph, places, classes, holder, held)
+        of_like = _above_its_kind(graph, places, classes, holder, held)
+        return "", of_like or _above_library(graph, places, classes, holder)
     if is_thread and holder.path[0] == at:
         return "", ""
     declaring = int(graph.root_type[holder.root])

@@ -11,6 +11,7 @@ from ingest.analysis.fingerprints import of_suspect
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RootKind
+from ingest.runtimes import named
 from ingest.suspects.companions import Companions
 from ingest.suspects.covers import ENOUGH
 from ingest.suspects.ended import detached_with, held_with
@@ -245,8 +246,11 @@ class Telling:
     def _library(self, held: Held) -> tuple[str, str]:
         """What the program has of a library that is the holder; see `of_library`."""
         places, classes = self._search.paths.places, self._search.classes
-        kind = held.pile.type_index
-        return of_library(self._graph, places, classes, held.holder, kind, self._main)
+        kind, holder, graph = held.pile.type_index, held.holder, self._graph
+        has_many = holder.index >= 0 and self._search.paths.cuts.of_many(held.cut.edges)
+        if has_many and not named(graph.runtime).has_private_fields:
+            return "", ""  # each of them has its own
+        return of_library(graph, places, classes, holder, kind, self._main)
 
     def _between(self, held: Held) -> list[str]:
         """The types from what the cut refers to down to a pile, and what has that."""

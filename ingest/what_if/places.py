@@ -385,6 +385,17 @@ class ReferencePlaces:
             return f"variable {field} of a function in {caption.removeprefix(prefix)}"
         return f"{caption}{IN_WEAK_MAP}" if field == EPHEMERON else f"{caption}.{field}"
 
+    @cached_property
+    def packages(self) -> frozenset[str]:
+        """The packages of libraries, as the places of code tell them."""
+        graph, (code, pattern) = self._graph, self._runtime.code_places
+        if not code or graph.values is None or code not in graph.type_names:
+            return frozenset()
+        rows = np.flatnonzero(graph.type_index == graph.type_names.index(code))
+        texts = filter(None, graph.values.pick(rows.astype(np.int32)))
+        found = map(re.compile(pattern).search, texts)
+        return frozenset(one[1] for one in found if one is not None)
+
     def roots_named(self, text: str) -> Bools | None:
         """Bool (R,): the roots that a text names; ``None`` if it names none."""
         number, rows = self._roots_by_words

@@ -529,3 +529,20 @@ def test_threads_and_futures_are_told_not_what_each_of_them_has(
     found = suspect_of(heap, tmp_path)
 
     assert found.sentence.startswith(f"400 {name.rpartition('.')[2]} (")
+
+
+def test_the_programs_own_field_is_named_where_a_librarys_has_the_objects(
+    tmp_path: Path,
+) -> None:
+    """That it is a library's, the places of its code tell."""
+    heap = HrpyHeap().variable("STORE", _OWNER)
+    heap.chunk("shop.Store", [_OWNER], named={"db": [0x1100]})
+    heap.chunk("fastdb.Client", [0x1100], named={"statements": [0x1200]})
+    found = pages(heap)
+    heap.dict(0x1200, dict(zip(found[::2], found[1::2], strict=True)))
+    places = ["prepare (/srv/lib/python3.11/site-packages/fastdb/client.py:9)"]
+    heap.chunk("code", [0x1300], flags=Flag.TEXTS, values=texts_of(places))
+
+    suspect = suspect_of(heap, tmp_path)
+
+    assert " in a map by Client.statements in Store.db, from " in suspect.sentence
