@@ -116,6 +116,7 @@ def facts(
         "top_types": _top_types(graph, metrics, top, estimated_types, own),
         "metadata_bytes": findings.metadata_bytes,
         "garbage_types": list(findings.garbage),
+        "generated_classes": list(findings.generated),
         "suspects": of_heap(graph, findings.suspects),
         "smaller_groups": of_heap(graph, findings.smaller),
         "allocation_sites": largest_sites(graph, metrics, top),
@@ -310,6 +311,7 @@ def first_answer(
         findings.metadata_bytes,
         incomplete=graph.incomplete,
         garbage_types=findings.garbage,
+        generated=findings.generated,
     ):
         text += "\n" + folded(note)
     suspects = of_heap(graph, findings.suspects)
@@ -331,7 +333,10 @@ def _suspects_text(found: Mapping[str, object], dumps: Sequence[str]) -> str:
     figures = [cast("int", found[name]) for name in names.split()]
     incomplete = cast("str | None", found["incomplete"])
     garbage = cast("list[str]", found["garbage_types"])
-    for note in notes(*figures, incomplete=incomplete, garbage_types=garbage):
+    generated = cast("list[str]", found["generated_classes"])
+    for note in notes(
+        *figures, incomplete=incomplete, garbage_types=garbage, generated=generated
+    ):
         text += "\n" + folded(note)
     growth = cast("dict[str, object] | None", found["growth"])
     step = next_step(found, dumps[-1])

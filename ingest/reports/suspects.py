@@ -106,6 +106,7 @@ def notes(
     *,
     incomplete: str | None,
     garbage_types: Sequence[str] = (),
+    generated: Sequence[str] = (),
 ) -> list[str]:
     """Sentences about the whole heap that come before the suspects.
 
@@ -133,7 +134,7 @@ def notes(
             f"{metadata_bytes / reachable_bytes:.0%} of the reachable heap: "
             f"{human_bytes(metadata_bytes)}."
         )
-    return found
+    return [*found, *generated]
 
 
 _ONLY_SIZE = "Size alone, which does not prove a leak."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.fingerprints import normalised_type
 from ingest.analysis.types import rows_where, supertypes
 from ingest.heap.graph import NO_TYPE
 from ingest.runtimes import TypeClass, TypeColumns, named
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
 
-_MANY_MORE = 2
+_MANY_MORE, _MANY_CLASSES = 2, 500
+
+_NUMBER = re.compile(r"\d+")
 
 _IS_COLLECTION = re.compile(r"(?:Bag|Deque|Hash|List|Map|Queue|Set|Stack|Table)\d*$")
 """A type that is called a collection."""
@@ -139,3 +142,33 @@ def _mark_values(
     is_array = np.array([name.endswith("[]") for name in graph.type_names], np.bool_)
     is_array &= classes == TypeClass.CONTAINER
     classes[is_array & ~refers] = TypeClass.LIBRARY
+
+
+def generated_classes(
+    graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
+) -> tuple[str, ...]:
+    """Many classes without instances whose names differ only in what is generated.
+
+    In sentences: no object of theirs is in a suspect.
+
+    Args:
+        graph: The heap.
+        metrics: Its metrics.
+        classes: uint8 (T,). The `TypeClass` of each type.
+    """
+    if graph.type_object is None or not named(graph.runtime).of_loaders:
+        return ()
+    wanted = (metrics.instance_count == 0) & (graph.type_object >= 0)
+    wanted &= metrics.root_distance[graph.type_object] >= 0
+    wanted &= np.isin(classes, (TypeClass.PROGRAM, TypeClass.LIBRARY))
+    found: dict[str, list[str]] = defaultdict(list)
+    for kind in np.flatnonzero(wanted).tolist():
+        name = graph.type_names[kind]
+        found[_NUMBER.sub("#", normalised_type(name))].append(name)
+    return tuple(
+        f"{len(names):,} classes such as {graph.captions.of(names[0])} have no "
+        "instances. Classes also take memory outside the heap, until their loader is "
+        "freed."
+        for names in sorted(found.values(), key=len, reverse=True)
+        if len(names) >= _MANY_CLASSES
+    )

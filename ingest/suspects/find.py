@@ -21,6 +21,7 @@ from ingest.analysis.types import count_by, largest_first, rows_where
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import NO_TYPE, RefKind, RootKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects.classes import generated_classes
 from ingest.suspects.covers import ENOUGH, MOST_LEVELS
 from ingest.suspects.edges import has_bit
 from ingest.suspects.garbage import garbage_types
@@ -82,6 +83,7 @@ class Findings(NamedTuple):
     metadata_bytes: int
     smaller: tuple[Suspect, ...] = ()
     garbage: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()
 
 
 def find_suspects(
@@ -164,6 +166,7 @@ class _Search:
                 self._telling.suspect(one) for one in smaller if not one.evidence.doubts
             ),
             garbage_types(self._graph, self._metrics, search.classes),
+            generated_classes(self._graph, self._metrics, search.classes),
         )
 
     def _many_or_one(self, pile: Pile) -> Pile | None:

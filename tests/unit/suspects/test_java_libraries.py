@@ -542,3 +542,17 @@ def test_threads_that_only_a_condition_has_are_its_waiters(tmp_path: Path) -> No
     words = " are held as waiters of the AbstractQueuedSynchronizer$ConditionObject by "
     assert words + "static field Main.JOBS." in found.sentence
     assert found.advice == f"To free them, cancel what waits: {found.cut}."
+
+
+def test_many_generated_classes_without_instances_are_told(tmp_path: Path) -> None:
+    """No object is of one of them, so no suspect has them."""
+    shop = Program()
+    for number in range(600):
+        name = f"app/Order$ByteBuddy$q{number}Z"
+        shop.cls(name)
+        shop.dump.root(SYSTEM_CLASS, shop.dump.classes[name])
+    shop.main(DATA=shop.data(900))
+    (said,) = shop.found(tmp_path).generated
+
+    assert said.startswith("600 classes such as Order$ByteBuddy$q")
+    assert "have no instances. Classes also take memory outside the heap" in said
