@@ -103,30 +103,22 @@ def find_suspects(
         return Findings((), 0)
     graph = with_types_by_name(graph)
     release_pages(graph.object_id, graph.shallow_bytes)
-    outside = outside_of(graph, metrics)
+    heap_bytes, outside = metrics.reachable_bytes, outside_of(graph, metrics)
     if outside is not None:
         graph, metrics = with_outside(graph, metrics, outside)
     owned = from_owners(graph, metrics, own)
     release_pages(metrics.root_distance, metrics.path_parent)
-    return _Search(graph, owned, own, outside).findings()
+    inside = heap_bytes / metrics.reachable_bytes
+    search = PileSearch(graph, owned, own, inside)
+    return _Search(search, Telling(graph, owned, search, outside)).findings()
 
 
 class _Search:
     """The search for the suspects of one heap."""
 
-    def __init__(
-        self,
-        graph: HeapGraph,
-        metrics: HeapMetrics,
-        own: Sequence[str],
-        outside: NDArray[np.int64] | None,
-    ) -> None:
-        self._graph, self._metrics = graph, metrics
-        self._search = search = PileSearch(graph, metrics, own)
-        self._telling = Telling(graph, metrics, search, outside)
-        # What owns nothing outside the heap is measured by the heap alone.
-        self._inside = self._telling.heap_bytes / metrics.reachable_bytes
-        search.least = max(int(self._inside * search.least), 1)
+    def __init__(self, search: PileSearch, telling: Telling) -> None:
+        self._graph, self._metrics = search.graph, search.metrics
+        self._search, self._telling = search, telling
         self._taken = np.zeros(0, np.uint8)
         self._steps: list[NDArray[np.int32]] = []
 
@@ -193,7 +185,7 @@ class _Search:
             one: The pile.
             least: The fewest bytes, if memory outside the heap counts.
         """
-        inside = 1.0 if one.words.outside_bytes else self._inside
+        inside = 1.0 if one.words.outside_bytes else self._search.inside
         return one.held.pile.retained_bytes >= inside * least
 
     def _chosen(self, told: list[Accused], least: float) -> list[Accused]:
@@ -375,7 +367,7 @@ class _Search:
         sizes = np.where(wanted, metrics.type_retained_bytes, 0)
         fewest = _LEAST_OF_SMALLER if only_own else _FEW
         sizes[metrics.type_reachable_count < fewest] = 0
-        order = np.flatnonzero(sizes >= self._inside * least)
+        order = np.flatnonzero(sizes >= self._search.inside * least)
         # The program's own come first: what they have may be of a type as large.
         order = order[np.lexsort((-sizes[order], classes[order]))][:most_looked_at]
         # What a suspect frees is a part of it.
@@ -420,20 +412,14 @@ class _Search:
             alike[words].append(int(graph.root_object[root]))
         found: list[Accused] = []
         for rows in sorted(alike.values(), key=len, reverse=True)[:_MAX_LOOKED_AT]:
-            members = largest_first(
-                np.unique(rows).astype(np.int32), metrics.retained_bytes
-            )
-            kind, size = (
-                int(graph.type_index[members[0]]),
-                metrics.retained_bytes[members].sum(),
-            )
-            if (
-                len(found) >= most
-                or len(members) < fewest
-                or size < self._inside * least
-            ):
+            threads = np.unique(rows).astype(np.int32)
+            members = largest_first(threads, metrics.retained_bytes)
+            size = int(metrics.retained_bytes[members].sum())
+            is_small = len(members) < fewest or size < search.inside * least
+            if len(found) >= most or is_small:
                 continue
-            pile = Pile(kind, len(members), int(size), members, -1, ROOT)
+            kind = int(graph.type_index[members[0]])
+            pile = Pile(kind, len(members), size, members, -1, ROOT)
             one = self._told(search.held(pile))
             if one is not None and one.words.are_threads and self._take(one):
                 found.append(one)
@@ -455,7 +441,7 @@ class _Search:
             search.classes,
             skipped,
             left_out,
-            int(self._inside * least),
+            int(search.inside * least),
         ):
             kind = int(graph.type_index[members[0]])
             if graph.type_names[kind] in named(graph.runtime).named_by:

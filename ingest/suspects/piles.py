@@ -150,15 +150,20 @@ class PileSearch:
         metadata: uint8. Bits of the objects that are the runtime's metadata.
         metadata_bytes: Reachable bytes of the runtime's metadata.
         base: Reachable bytes without metadata, at least 1.
-        least: Bytes of the smallest pile, `PILE_SHARE` if nobody has set it.
+        inside: The share of these bytes that is in the heap, not outside of it.
+        least: Bytes of the smallest pile.
         paths: Paths from roots.
         ended: int32. Components that the system has ended.
     """
 
     def __init__(
-        self, graph: HeapGraph, metrics: HeapMetrics, own: Sequence[str]
+        self,
+        graph: HeapGraph,
+        metrics: HeapMetrics,
+        own: Sequence[str],
+        inside: float = 1.0,
     ) -> None:
-        self.graph, self.metrics = graph, metrics
+        self.graph, self.metrics, self.inside = graph, metrics, inside
         self.classes = classes_of(graph, metrics, own)
         self.paths = Paths(graph, metrics, self.classes, own)
         release_pages(graph.shallow_bytes)  # sizes were summed up
@@ -174,7 +179,7 @@ class PileSearch:
         self._of_code = frozenset(texts.tolist())
         self.metadata_bytes = int(graph.shallow_bytes[self.program.is_metadata].sum())
         self.base = max(metrics.reachable_bytes - self.metadata_bytes, 1)
-        self.least = max(int(PILE_SHARE * self.base), 1)
+        self.least = max(int(inside * PILE_SHARE * self.base), 1)
         self.metadata = np.packbits(self.program.is_metadata)
         release_pages(graph.shallow_bytes)
         self._searches = 0

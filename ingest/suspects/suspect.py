@@ -142,9 +142,6 @@ class Telling:
         search: The search that has found the piles.
         outside: int64 (N + M,). Bytes that each object owns outside the heap; ``None``
             if these do not matter.
-
-    Attributes:
-        heap_bytes: Reachable bytes without those outside the heap.
     """
 
     def __init__(
@@ -155,9 +152,6 @@ class Telling:
         outside: NDArray[np.int64] | None,
     ) -> None:
         self._graph, self._metrics, self._outside = graph, metrics, outside
-        self.heap_bytes = metrics.reachable_bytes
-        if outside is not None:
-            self.heap_bytes -= int(outside.sum())
         self._search = search
         self._main = main_type(graph)
         self._companions = Companions(
@@ -184,6 +178,7 @@ class Telling:
         wait = wait_of(graph, metrics, holder)
         cancelled = cancelled_tasks(graph, holder, pile.members)
         outside_bytes = self._outside_bytes(lost)
+        inside = 1.0 if outside_bytes else self._search.inside
         companions, inside_cut = self._companions.told(held)
         inner, spread = self._companions.inner(held)
         direct_count, there_count = self._companions.in_collection(held)
@@ -196,8 +191,7 @@ class Telling:
             object_count=pile.object_count,
             retained_bytes=cut.freed_bytes - outside_bytes,
             outside_bytes=outside_bytes,
-            share=cut.freed_bytes
-            / (metrics.reachable_bytes if outside_bytes else self.heap_bytes),
+            share=cut.freed_bytes / (metrics.reachable_bytes * inside),
             holder=holder,
             between=self._between(held),
             outer=self._outer(held),
