@@ -159,8 +159,7 @@ CPYTHON = Runtime(
     limits={
         # Its parameters are told by a function, which has them in its closure.
         "functools._lru_cache_wrapper": (
-            "maxsize", "__dict__", "cache_parameters", "__closure__", "[0]",
-            "cell_contents",
+            "maxsize", "cache_parameters", "__closure__", "[0]", "cell_contents",
         ),
     },
     bounded=("cachetools.*Cache", "expiringdict.ExpiringDict"),

@@ -876,6 +876,7 @@ _unstarted.close()
 del _unstarted
 _basic_of = _TYPE["__basicsize__"].__get__
 _item_of = _TYPE["__itemsize__"].__get__
+_dict_at, _weak_at = _TYPE["__dictoffset__"].__get__, _TYPE["__weakrefoffset__"].__get__
 _mro_of = _TYPE["__mro__"].__get__
 _get_dict = _TYPE["__dict__"].__get__
 _qualname_of = _TYPE["__qualname__"].__get__
@@ -1100,11 +1101,29 @@ class _Kind:
         self.is_instance = bool(self.flags & _HEAP_TYPE)
         self.needs_names = self.is_instance or not self.told
         self.lessons = 0 if self.has_locals else _EXEMPLARS
+        self.owns = bool(_dict_at(t))
+        if not self.needs_names:
+            self._find_dict(writer)
         self._sizes(writer)
 
     def _add(self, writer, name, get):
         self.names.append(writer.name(name))
         self.getters.append(get)
+
+    def _find_dict(self, writer):
+        """How to tell the dict of an object from others that it has."""
+        t = self.type
+        if not self.owns or t is _Module:
+            return
+        if self.flags & (_LIST | _TUPLE | _DICT | _TYPE_OBJECT):
+            return  # these have further dicts only as elements
+        named = sum(get is not None for get in self.getters)
+        named += sum(at > 0 for at in (_dict_at(t), _weak_at(t)))
+        if _basic_of(t) > _basic_of(object) + 8 * named:
+            # C has parts in it that have no name, and may be dicts.
+            self.owns = False
+            if writer.name("__dict__") not in self.names:
+                self._add(writer, "__dict__", _own_dict)
 
     def _sizes(self, writer):
         """The function that tells sizes: only C, whatever the program defines."""
@@ -1820,6 +1839,7 @@ class _Writer:
             counts = list(map(_refcount, part))
         if kind.needs_names:
             kind.learn(self, part)
+            kind._find_dict(self)
         if kind.has_locals and len(part) > 1:
             for at, o in enumerate(part):
                 self.write_others(kind, [o], counts[at : at + 1])
@@ -1902,7 +1922,7 @@ class _Writer:
         ):
             return False
         references = _References(array("Q"), 0, ids, bucket.names, bucket.typed)
-        flags = _OWNER if bucket.kind.is_instance else 0
+        flags = self._owns(bucket.kind)
         self.chunk(bucket.kind, bucket.part, bucket.counts, references, flags=flags)
         return True
 
@@ -2006,9 +2026,7 @@ class _Writer:
 
     def _owns(self, kind):
         """The flag of objects whose dict is a part of them."""
-        if kind.is_instance or kind.flags & (_TYPE_OBJECT | _EXCEPTION):
-            return _OWNER
-        return _OWNER if kind.type is _Module or kind.type is _Function else 0
+        return _OWNER if kind.owns else 0
 
     def _note_names(self, kind, part):
         """Names in the program's code, which are written even without values."""
@@ -2088,6 +2106,23 @@ class _Writer:
         else:
             return [], None
         return list(map(len, found)), found
+
+
+def _own_dict(o):
+    """The ``__dict__`` of an object that may have further dicts, or `_missing`.
+
+    What is in it is an attribute of the object. To ask for it would make one.
+    """
+    for d in _referents(o):
+        if type(d) is not dict:
+            continue
+        for name in filter(_is_text, list(islice(d, _SMALL))):
+            if _in_mro(type(o), name) is _missing:
+                value = _value_or_missing(_attribute, o, name)
+                if value is not _missing and value is d.get(name, _missing):
+                    return d
+                break
+    return _missing
 
 
 def _is_dict_of(o, attributes):

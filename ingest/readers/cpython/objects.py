@@ -157,6 +157,8 @@ def name_entries(
         is_dict: bool (N,). Whether its type is dict itself, not a subclass.
     """
     field, target = objects.ref_field, objects.target
+    own = fields.row(DICT_NAME)
+    told = np.flatnonzero((field == own) & (target >= 0))
     at = np.flatnonzero(field == ENTRY)
     owner = (np.searchsorted(objects.start, at, "right") - 1).astype(np.int32)
     is_space = np.zeros(len(objects.id), np.bool_)
@@ -169,10 +171,14 @@ def name_entries(
     holders, held_by = holders[is_own], held_by[is_own]
     # What C keeps for a module, such as a cache, is not its variables.
     of_module = is_space[target[holders]]
-    holders = holders[of_module | ~np.isin(held_by, held_by[of_module])]
+    kept = of_module | ~np.isin(held_by, held_by[of_module])
+    holders, held_by = holders[kept], held_by[kept]
+    # Of several, it is not known which one it is.
+    holders = holders[np.bincount(held_by)[held_by] == 1]
     is_space[target[holders]] = True
-    if len(holders):
-        field[holders] = fields.row(DICT_NAME)
+    is_space[target[told]] = True
+    field[holders] = own
+    objects.is_owner[np.searchsorted(objects.start, told, "right") - 1] = True
     position = (at - objects.start[owner]) // 2
     field[at] = (-1 - position).astype(np.int32)
     small = is_space[owner] | (objects.length[owner] <= _MOST_NAMED_ENTRIES)

@@ -670,6 +670,53 @@ def test_sizes_add_up_to_what_is_allocated(python: str, tmp_path: Path) -> None:
     assert 0.95 < found < 1.01, found
 
 
+_DICTS = """
+import collections, functools, sys
+sys.path.insert(0, {writer!r})
+import heaproots_dump
+class Queue(collections.deque):
+    pass
+@functools.lru_cache(maxsize=None)
+def page(number: int, kind: str = "plain"):
+    return {{"page": number}}
+@functools.lru_cache(maxsize=50)
+def bounded(number: int):
+    return {{"page": number}}
+for number in range(20):
+    page(number), bounded(number)
+QUEUE = Queue([{{"page": 1}}])
+QUEUE.mine = [2]
+ASKED = functools.partial(print, end="")
+ASKED.mine = [3]
+END = StopIteration({{"page": 4}})
+heaproots_dump.dump({path!r}, "fork")
+"""
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_only_its_own_dict_is_a_part_of_an_object(python: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.hrpy"
+    run(python, "-c", _DICTS.format(writer=str(WRITER), path=str(path)))
+    graph = dump_of(path)
+    assert graph.values is not None
+
+    found: dict[str, set[str | None]] = {}
+    for row, kind in enumerate(graph.type_index[: graph.object_count].tolist()):
+        (text,) = graph.values.pick(np.array([row], np.int32))
+        name = f"{graph.type_names[kind]} {text or ''}".strip()
+        rows = range(*graph.ref_start[row : row + 2].tolist())
+        found.setdefault(name, set()).update(map(graph.field_name, rows))
+    assert {"__wrapped__", "cache_parameters"} < found[f"{_CACHE} __main__.page"]
+    assert {"__wrapped__", "cache_parameters"} < found[f"{_CACHE} __main__.bounded"]
+    assert "mine" in found["__main__.Queue"]
+    assert "mine" in found["functools.partial"]
+    own = found.keys() - {"dict"}
+    assert not any("page" in found[name] for name in own if name != "module __main__")
+
+
+_CACHE = "functools._lru_cache_wrapper"
+
+
 _DEEP = """
 import sys
 sys.path.insert(0, {writer!r})

@@ -293,6 +293,23 @@ def test_what_c_keeps_for_a_module_is_not_its_variables() -> None:
     assert graph.field_name(fields[0x400]) is None
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_dict_that_c_keeps_for_an_object_is_not_its_own(is_told: bool) -> None:
+    """As those that a cache of functions has as results: they may be of any number."""
+    heap = HrpyHeap().texts([0x110, 0x120], ["mine", "page"])
+    heap.dict(0x200, {0x110: 0x110}).dict(0x300, {0x120: 0x120}).dict(0x400, {})
+    heap.chunk(
+        "functools._lru_cache_wrapper", [0x100], counts=[3],
+        named={"__dict__": [0x200]} if is_told else {},
+        rest=[[0x300, 0x400] if is_told else [0x300, 0x400, 0x200]],
+        flags=0 if is_told else Flag.OWNER,
+    )  # fmt: skip
+
+    own = [(0x110, "(key)"), (0x110, "mine")] if is_told else [(0x200, None)]
+    kept = [(0x300, None), (0x400, None)]
+    assert references(graph_of(heap), 0x100) == kept + own
+
+
 def test_large_dicts_are_named_by_position() -> None:
     heap = HrpyHeap()
     keys = [0x10000 + 16 * i for i in range(1001)]
