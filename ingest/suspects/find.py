@@ -469,6 +469,8 @@ class _Search:
 
     def _is_of_start(self, held: Held) -> bool:
         """Whether these are values that the runtime begins with, in its own fields."""
+        if self._is_archived(held):
+            return True
         if self._is_read_once(held):  # what is inside of them is no suspect either
             self._note(held.cut.bits)
             return True
@@ -477,6 +479,20 @@ class _Search:
             return False
         on_path = self._graph.type_index[list(held.holder.path)]
         return not (classes[on_path] == TypeClass.PROGRAM).any()
+
+    def _is_archived(self, held: Held) -> bool:
+        """Whether all are right in a table of what a JVM has in its archive.
+
+        Only it also refers to classes that the program has not used, which no dump has.
+        What the program adds is further down, in objects of the archive.
+        """
+        graph, path = self._graph, held.holder.path
+        if held.holder.root_kind != RootKind.JNI_GLOBAL.label or graph.incomplete:
+            return False
+        if not all(graph.type_name(index).endswith("[]") for index in path[:-1]):
+            return False
+        targets = graph.ref_target[slice(*graph.ref_start[path[0] : path[0] + 2])]
+        return bool((targets >= graph.object_count).any())
 
     def _is_read_once(self, held: Held) -> bool:
         """Whether all are in a field that the runtime fills by itself.

@@ -28,7 +28,7 @@ _FORMATS |= {INT: "i", LONG: "q"}
 
 NAME, LOAD_CLASS, FRAME, TRACE = 1, 2, 4, 5
 HEAP_DUMP, SEGMENT, HEAP_DUMP_END = 0x0C, 0x1C, 0x2C
-SYSTEM_CLASS, THREAD_OBJECT = 5, 8
+JNI_GLOBAL, SYSTEM_CLASS, THREAD_OBJECT = 1, 5, 8
 
 Fields = dict[str, int]
 """Type codes by name, in the order of declaration."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.analysis.metrics import analyse
-from tests.dumps.hprof import INT
+from tests.dumps.hprof import INT, JNI_GLOBAL
 from tests.unit.suspects.test_evidence import graph_of
 from tests.unit.suspects.test_java_leaks import Program
 
@@ -62,6 +62,21 @@ def test_what_values_of_a_weak_map_have_may_hold_its_keys(tmp_path: Path) -> Non
     assert found.signs == (
         "The values of the weak map refer to their own keys, so no entry ever goes.",
     )
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_what_a_jvm_has_in_its_archive_is_no_suspect(
+    is_archive: bool, tmp_path: Path
+) -> None:
+    """Its table also has classes that the program has not used, and no dump has."""
+    shop = Program()
+    shop.cls("app/Info", "days")
+    items = [shop.make("app/Info", days=shop.data(900)) for _ in range(300)]
+    unused = [0x9000_0000 + 16 * number for number in range(40 * is_archive)]
+    table = shop.array("[Ljava/lang/Object;", items + unused)
+    shop.dump.root(JNI_GLOBAL, table, 0)
+
+    assert bool(shop.found(tmp_path).suspects) is not is_archive
 
 
 def of_reflection(shop: Program, of: int, *, is_redone: bool = False) -> None:
