@@ -591,8 +591,9 @@ class Cuts(Covers):
                 text += f" -> {self._target(edge)}"  # threads end
             if (found := self.of_text(text, [edge], held, size)) is not None:
                 return found, held, False
-        text = self._graph.captions.of(name)
-        found = None if is_value else self.of_text(text, [edge], held, size)
+        if is_value or self._metrics.type_retained_bytes[kind] > TOO_MUCH * size:
+            return None  # a cut of the type frees that much
+        found = self.of_text(self._graph.captions.of(name), [edge], held, size)
         return None if found is None else (found, held, share < ENOUGH)
 
     def _is_of_values(self, edge: Edge) -> bool:
@@ -610,11 +611,10 @@ class Cuts(Covers):
             kind: Their type.
             members: int32. They, the one that retains most first.
         """
-        member = int(members[0])
-        source = int(self._metrics.dominator[member])
+        source = int(self._metrics.dominator[members[0]])
         if source < 0:
             return None
-        edge = self.edge(source, member)
+        edge = self.edge(source, int(members[0]))
         size = int(self._metrics.retained_bytes[members].sum())
         texts = [self._target(edge), f"{self.holder(edge)} -> {self._target(edge)}"]
         if self.is_of_table(edge):
@@ -648,7 +648,7 @@ class Cuts(Covers):
             if common is None or 2 * share < 1:
                 continue
             is_held = np.array([key == common for key in keys], np.bool_)
-            edge = self._on_path(int(sample[int(np.argmax(is_held))]), kind, tier)
+            edge = self._on_path(int(sample[np.argmax(is_held)]), kind, tier)
             assert edge is not None
             if self.is_weak(edge) and tier == 0:
                 continue

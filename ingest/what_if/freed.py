@@ -184,16 +184,17 @@ class WhatIf:
             return loose
         left, objects = self.left_by(cut), len(self.graph.object_id)
         if _FEW * int(np.count_nonzero(loose)) > objects:
-            return self.alive & ~reached(left, objects)
+            return self.alive & (cut.objects | ~reached(left, objects, cut.objects))
+        is_wanted = loose & ~cut.objects
         is_seed = np.zeros(objects, np.bool_)
-        is_seed[left.roots] = loose[left.roots]
+        is_seed[left.roots] = is_wanted[left.roots]
         is_source = self.alive & ~loose
-        flags = left.skipped, is_source, loose, is_seed
+        flags = left.skipped, is_source, is_wanted, is_seed
         columns = left.start, left.target, *flags
         in_ranges(lambda *rows: _lead_to(*columns, *rows), 0, objects)
         seeds = np.flatnonzero(is_seed).astype(np.int32)
-        again = reached(left._replace(roots=seeds), objects, ~loose)
-        return np.asarray(~again)
+        again = reached(left._replace(roots=seeds), objects, ~is_wanted)
+        return np.asarray(loose & (cut.objects | ~again))
 
     def loose(self, cut: Cut) -> Bools:
         """Bool (N + M,): what has its path from a root through what a cut removes."""
@@ -231,13 +232,14 @@ class WhatIf:
     def left_by(self, cut: Cut) -> ReferenceColumns:
         """The references and roots that still hold their targets after a cut.
 
-        Memory: 2 bytes a reference.
+        With the references of objects that go, and those to them. Memory: a byte a
+        reference.
         """
-        skipped = cut.references
-        if len(self._held.skipped):
-            skipped = skipped | self._held.skipped
-        if cut.objects.any():
-            skipped = skipped | cut.objects[self.graph.ref_target]
+        skipped = self._held.skipped
+        if not len(skipped):
+            skipped = cut.references
+        elif cut.references.any():
+            skipped = skipped | cut.references
         roots = self.graph.root_object[self.roots_left(cut)]
         return self._held._replace(skipped=skipped, roots=roots)
 
