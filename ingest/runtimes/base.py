@@ -194,6 +194,8 @@ class Runtime:
             come again, by full name.
         stack_of: Full name of threads whose size includes their stack; empty if no
             type's does.
+        stacks_in_heap: Full name of threads whose stacks are objects of the heap while
+            they wait; empty if no type's are.
         listeners: Regular expression of names of listeners, and of what has these only;
             empty for none.
         delays: Regular expression of the types of what waits for a timer that fires
@@ -378,6 +380,7 @@ class Runtime:
     timers_by_ms: str = ""
     one_shots: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     stack_of: str = ""
+    stacks_in_heap: str = ""
     listeners: str = ""
     delays: str = ""
     ended_by: Mapping[str, str] = field(default_factory=dict)

@@ -167,6 +167,7 @@ JVM = Runtime(
     weak_type="java.lang.ref.WeakReference",
     mapped_prefix="jdk.internal.jimage.",
     worker="java.util.concurrent.ThreadPoolExecutor$Worker",
+    stacks_in_heap="java.lang.VirtualThread",
     runs=("target", "holder", "task"),
     listeners=r"(?:Listener|Observer)(?:s|List|Map|Set|\[\])?$",
     waiting={

@@ -210,10 +210,11 @@ class Cuts(Covers):
         members: NDArray[np.int32],
         retained_bytes: int,
         enough: float = ENOUGH,
+        most: float = TOO_MUCH,
     ) -> Verified | None:
         """The cut of a text, if it frees some objects and little besides."""
         found, size = self._tried(text, edges, members), retained_bytes
-        is_good = self._frees(found, members, enough * size, TOO_MUCH * size)
+        is_good = self._frees(found, members, enough * size, most * size)
         return found if is_good else None
 
     def of_alike(
@@ -284,8 +285,7 @@ class Cuts(Covers):
         if self._places.part(edges[0].source) is not None:
             found = self._places.objects_named(words)
             return found is not None and len(found.objects) > 1
-        sources = {edge.source for edge in edges if self.holder(edge) == words}
-        return len(sources) > 1
+        return len({edge.source for edge in edges if self.holder(edge) == words}) > 1
 
     def fields(
         self, kind: int, members: NDArray[np.int32], retained_bytes: int
@@ -447,8 +447,7 @@ class Cuts(Covers):
         on_path.sort(key=lambda edge: 3 if edge is None else self._says_little(edge))
         cover = self._best_cover(target, kind)
         shown = cover or [edge for edge in on_path[:1] if edge is not None]
-        says_less = not shown or self._rank(shown[0]) > 0
-        return edges if edges and says_less else shown
+        return edges if edges and (not shown or self._rank(shown[0]) > 0) else shown
 
     def _by_address(
         self, target: int, kind: int, members: NDArray[np.int32]
@@ -518,8 +517,7 @@ class Cuts(Covers):
         if size >= _NEARLY_ALL * int(sizes.sum()):
             return target  # another one may be the next of a chain
         above = islice(self._upwards(target, 0), 1, MOST_LEVELS)
-        has_all = (at for at in above if self._below(members, at).all())
-        return next(has_all, target)
+        return next((at for at in above if self._below(members, at).all()), target)
 
     def nearest(self, kind: int, members: NDArray[np.int32]) -> tuple[Edge, int] | None:
         """What to name as the holder of objects, untried, and one of them.
@@ -586,10 +584,12 @@ class Cuts(Covers):
             return None
         size = int(self._metrics.retained_bytes[held].sum())
         if len(held) <= most or share >= ENOUGH / TOO_MUCH:  # else it frees too little
-            text, kinds = self.role(edge), self._graph.root_kind
+            text, kinds, limit = self.role(edge), self._graph.root_kind, TOO_MUCH
             if edge.source != ROOT or kinds[edge.row] != RootKind.THREAD:
                 text += f" -> {self._target(edge)}"  # threads end
-            if (found := self.of_text(text, [edge], held, size)) is not None:
+            elif len(edge.below) == 1:
+                limit = _MUCH_MORE  # and with them what their frames have
+            if found := self.of_text(text, [edge], held, size, most=limit):
                 return found, held, False
         if is_value or self._metrics.type_retained_bytes[kind] > TOO_MUCH * size:
             return None  # a cut of the type frees that much

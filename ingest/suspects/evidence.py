@@ -172,7 +172,8 @@ def evidence(
             "as the process runs."
         )
     is_thread = holder.index < 0 and holder.root_kind == RootKind.THREAD.label
-    if is_thread and not holder.between:
+    in_heap = named(graph.runtime).stacks_in_heap
+    if is_thread and not holder.between and graph.type_name(int(members[0])) != in_heap:
         each = "It" if len(members) == 1 else "Each"
         signs.append(f"{each} also has a stack outside the heap, which is not counted.")
     if _are_thread_statics(graph, holder):

@@ -526,6 +526,27 @@ def test_many_threads_of_a_pool_have_not_ended(
     assert "shut down the executors that have them" in found.advice
 
 
+def test_threads_have_what_their_frames_have(tmp_path: Path) -> None:
+    """Virtual threads that wait are told with it; their stacks are in the heap."""
+    shop = Threads()
+    kind = "java/lang/VirtualThread"
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("java/lang/BaseVirtualThread", above="java/lang/Thread")
+    shop.cls(kind, "data", above="java/lang/BaseVirtualThread")
+    for number in range(1, 301):
+        name = shop.text(f"retry-1-{number}")
+        thread = shop.make(kind, name=name, data=shop.data(300))
+        shop.dump.root(THREAD_OBJECT, thread, number, 0)
+        shop.dump.root(JAVA_FRAME, shop.data(500), number, 0)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 VirtualThread (")
+    assert found.sentence.endswith(" threads that have not ended: retry-#-#.")
+    assert found.cut == "threads retry-#-#"
+    assert found.retained_bytes > 300 * 800
+    assert found.signs == ()
+
+
 def test_a_thread_that_a_local_variable_has_is_itself_the_root(tmp_path: Path) -> None:
     shop = Threads()
     shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
