@@ -287,13 +287,14 @@ def place_of_threads(
 ) -> str:
     """The innermost frame of the program's that most threads have that hold objects.
 
-    Empty if they are in several places, or if the dump does not tell.
+    Empty if they are in several places, if it is one thread, or if the dump does not
+    tell.
     """
-    of_thread, places = _owners_of_threads(graph), dict[int, str]()
-    for row in _tops(metrics, members) if of_thread else ():
-        if row in of_thread and row not in places:
-            places[row] = "".join(_own_frames(graph, of_thread[row])[:1])
-    if not places:
+    of_thread = _owners_of_threads(graph)
+    tops = _tops(metrics, members) if of_thread else ()
+    owners = {of_thread[row] for row in tops if row in of_thread}
+    places = {at: "".join(_own_frames(graph, at)[:1]) for at in owners}
+    if len(places) < 2:
         return ""
     found = list(places.values())
     place = max(found, key=found.count)

@@ -659,7 +659,9 @@ def test_what_each_object_collects_is_told_with_its_field(
     assert found.advice.endswith(f"; or keep them, and remove entries at {inner}.")
 
 
-def test_the_place_where_threads_wait_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_one", [False, True])
+def test_the_place_where_threads_wait_is_told(is_one: bool, tmp_path: Path) -> None:
+    """Of one that has them all in its frames, the path tells it."""
     shop = Threads()
     shop.cls("java/lang/CarrierThread", "bound", above="java/lang/Thread")
     shop.cls("app/Request", "data")
@@ -670,18 +672,23 @@ def test_the_place_where_threads_wait_is_told(tmp_path: Path) -> None:
     ]
     shop.dump.trace(1, 1, frames)
     for number in range(1, 61):
+        request = shop.make("app/Request", data=shop.data(900))
+        if is_one:
+            shop.dump.root(JAVA_FRAME, request, 1, 1)
+        if is_one and number > 1:
+            continue
         thread = shop.make(
             "java/lang/CarrierThread",
             name=shop.text(f"req-{number}"),
-            bound=shop.make("app/Request", data=shop.data(900)),
+            bound=0 if is_one else request,
         )
         shop.dump.root(THREAD_OBJECT, thread, number, 1)
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("60 Request (")
-    assert found.advice.endswith(
-        "; most of the threads are in app.Gate.enter(Gate.java:9)."
-    )
+    place = "; most of the threads are in app.Gate.enter(Gate.java:9)."
+    assert found.advice.endswith(place) is not is_one
+    assert ("the threads" in found.advice) is not is_one
 
 
 def test_a_collection_of_a_library_is_known_by_what_it_extends(tmp_path: Path) -> None:
