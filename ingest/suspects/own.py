@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.holders import COLLECTION, OF_BROWSER
@@ -75,6 +76,12 @@ def is_collection(graph: HeapGraph, classes: NDArray[np.uint8], kind: int) -> bo
     if kind < 0 or classes[kind] != TypeClass.CONTAINER:
         return False
     return COLLECTION.search(graph.type_names[kind]) is not None
+
+
+def is_whole_collection(type_name: str) -> bool:
+    """Whether a container's type is one of collections, not of what is inside these."""
+    is_inside = is_inside_collection(normalised_type(type_name))
+    return COLLECTION.search(type_name) is not None and not is_inside
 
 
 def are_functions_of_library(graph: HeapGraph, members: NDArray[np.int32]) -> bool:

@@ -24,7 +24,7 @@ from ingest.suspects.classes import classes_of
 from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
-from ingest.suspects.own import are_functions_of_library
+from ingest.suspects.own import are_functions_of_library, is_whole_collection
 from ingest.suspects.ownership import Ownership, owned, ownership, texts_of_code
 from ingest.system.memory import beside
 from ingest.what_if.places import UNNAMED_ROOT
@@ -282,8 +282,8 @@ class PileSearch:
 
     def _is_text(self, kind: int) -> bool:
         """Whether a type is one of texts, some of which are made of others."""
-        is_of_library = self.classes[kind] == TypeClass.LIBRARY
-        return bool(is_of_library and "string" in self.graph.type_names[kind])
+        is_string = "string" in self.graph.type_names[kind]
+        return is_string and bool(self.classes[kind] == TypeClass.LIBRARY)
 
     def _is_kept_weakly(self, kind: int, holder: Holder) -> bool:
         """Whether weak references are in a collection that drops them by itself."""
@@ -338,10 +338,8 @@ class PileSearch:
         Or its collections, by roots for what the file does not record.
         """
         graph, unrecorded = self.graph, (RootKind.NOT_RECORDED,)
-        for own, by in (
-            (TypeClass.LIBRARY, _HANDLES),
-            (TypeClass.CONTAINER, unrecorded),
-        ):
+        both = (TypeClass.LIBRARY, _HANDLES), (TypeClass.CONTAINER, unrecorded)
+        for own, by in both:
             holds = ~RootFlag.WEAK.is_in(graph.root_flags)
             holds &= np.isin(graph.root_kind, by)
             rows = np.unique(graph.root_object[holds])
@@ -513,8 +511,7 @@ class PileSearch:
         if np.count_nonzero(above == parent) < MOST * (len(inner) + len(heads)):
             return None
         members, retained = inner[above == parent], self.metrics.retained_bytes
-        size = int(retained[members].sum())
-        members = largest_first(members, retained)
+        size, members = int(retained[members].sum()), largest_first(members, retained)
         return Pile(kind, len(members), size, members, -1, parent)
 
     def _is_run(self, members: NDArray[np.int32], count: int) -> bool:
@@ -665,19 +662,21 @@ class PileSearch:
         is_row &= found != container
         found, kinds = found[is_row], kinds[is_row]
         many = count_by(kinds, len(self.classes))
-        known = named(self.graph.runtime).collections
-        for kind in np.argsort(-many, kind="stable").tolist():
+        # Of sets, each with a map of its own, the sets.
+        sizes = sum_by(kinds, self.metrics.retained_bytes[found], len(self.classes))
+        known, names = named(self.graph.runtime).collections, self.graph.type_names
+        for kind in np.lexsort((-sizes, -many)).tolist():
             if many[kind] < _LEAST_ROWS:
                 break
-            if self.graph.type_names[kind] not in known:
+            if not (names[kind] in known or is_whole_collection(names[kind])):
                 continue
             rows, place = found[kinds == kind], (size_bytes, container, owners[0])
             pile = self._pile_of(rows, *place)
             if len(pile.members) == 1 < len(rows):  # the table itself
                 pile = self._pile_of(rows[rows != pile.members[0]], *place)
             # A row may have a few of its own, as parsed JSON does; a tree has one top.
-            is_flat = _MAX_PARTS * len(pile.members) >= many[kind]
-            if is_flat and pile.retained_bytes >= MOST * size_bytes:
+            is_large = pile.retained_bytes >= MOST * size_bytes
+            if is_large and _MAX_PARTS * len(pile.members) >= many[kind]:
                 return pile._replace(object_count=len(pile.members))
         return None
 

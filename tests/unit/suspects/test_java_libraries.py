@@ -556,3 +556,19 @@ def test_many_generated_classes_without_instances_are_told(tmp_path: Path) -> No
 
     assert said.startswith("600 classes such as Order$ByteBuddy$q")
     assert "have no instances. Classes also take memory outside the heap" in said
+
+
+def test_sets_of_texts_that_are_shared_are_entries_of_a_map(tmp_path: Path) -> None:
+    """None has anything of its own: its map, with one key that all have."""
+    shop = Program()
+    shop.cls("java/util/HashSet", "map")
+    shop.cls("app/Beans", "of", "by")
+    key = shop.make("java/lang/String", value=shop.data(20))
+    sets = [shop.make("java/util/HashSet", map=shop.map_of([key])) for _ in range(300)]
+    beans = shop.make("app/Beans", of=shop.map_of(sets), by=shop.map_of([key]))
+    shop.main(BEANS=beans)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 HashSet (")
+    assert " in a map by Beans.of, " in found.sentence
+    assert found.cut == "Beans.of -> HashMap"
