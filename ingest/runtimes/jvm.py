@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ingest.runtimes.base import Platform, Runtime
 
+_LAMBDA = r"([\w.$]+?)\$\$(?:External|Internal)?(?:Synthetic)?Lambda[\w$/+]*"
+
 JVM = Runtime(
     name="jvm",
     program="a Java program",
@@ -185,6 +187,12 @@ JVM = Runtime(
     platforms=(
         Platform("android", "an Android program", "android.", "Android Runtime",
             "adb shell am dumpheap"),
+    ),
+    spoken=(
+        # What a lambda has captured is in a field that no source names.
+        (rf"\bThreadLocal {_LAMBDA}\.\w+\$\d+", r"a ThreadLocal of a lambda of \1"),
+        (rf"{_LAMBDA}\.\w+\$\d+", r"a lambda of \1"),
+        (_LAMBDA, r"lambda of \1"),
     ),
     numbers=(
         # Lambdas, hidden classes, proxies, generated classes.

@@ -604,3 +604,25 @@ def test_the_frame_of_a_local_variable_is_named(tmp_path: Path) -> None:
         "To free them, remove entries of the HashMap that a local variable of "
         "app.Import.run(Import.java:12) has: a frame of thread main -> HashMap."
     )
+
+
+def test_what_a_lambda_has_captured_is_told_as_its_own(tmp_path: Path) -> None:
+    """No source has the name of its class, or of its field."""
+    name = "app/Hub$$Lambda$14/0x00007f0a40000c18"
+    shop = Threads()
+    shop.cls("java/lang/ThreadLocal")
+    shop.cls(_MAP, "table")
+    shop.cls(_ENTRY, "value", above="java/lang/ref/WeakReference")
+    shop.cls(f"[L{_ENTRY};")
+    shop.cls("java/lang/CarrierThread", "table", above="java/lang/Thread")
+    shop.cls("app/Row", "data")
+    shop.cls(name, "arg$1")
+    rows = [shop.make("app/Row", data=shop.data(500)) for _ in range(300)]
+    local = shop.make("java/lang/ThreadLocal")
+    shop.main(TASK=shop.make(name, **{"arg$1": local}))
+    entry = shop.make(_ENTRY, referent=local, value=shop.map_of(rows))
+    shop.thread(1, 0, shop.make(_MAP, table=shop.array(f"[L{_ENTRY};", [entry])))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " by a ThreadLocal of a lambda of Hub, from thread" in found.sentence
+    assert f"ThreadLocal {name[4:]}.arg$1 -> HashMap" in found.advice
