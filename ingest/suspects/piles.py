@@ -24,7 +24,11 @@ from ingest.suspects.classes import classes_of
 from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
-from ingest.suspects.own import are_functions_of_library, is_whole_collection
+from ingest.suspects.own import (
+    are_functions_of_library,
+    is_whole_collection,
+    owners_of_each,
+)
 from ingest.suspects.ownership import Ownership, owned, ownership, texts_of_code
 from ingest.system.memory import beside
 from ingest.what_if.places import UNNAMED_ROOT
@@ -242,23 +246,17 @@ class PileSearch:
     def _of_classes(self, pile: Pile) -> Pile:
         """The pile, or of objects without a class what of a class has each of them.
 
-        As the headers of responses: each has them in an object of its own.
+        As the headers of responses: each has them in an object of its own. Or the
+        classes of a script that have them in static fields.
         """
         if not self.paths.cuts.has_no_class[pile.type_index] or not pile.is_many:
             return pile
-        kinds, above = self.graph.type_index, self.metrics.dominator[pile.members]
-        for _ in range(_STEPS_ABOVE):
-            is_on = (above >= 0) & (self.classes[kinds[above]] == TypeClass.CONTAINER)
-            above[is_on] = self.metrics.dominator[above[is_on]]
-        kind = int(kinds[above[0]]) if above[0] >= 0 else -1
-        is_class = kind >= 0 and self.classes[kind] == TypeClass.LIBRARY
-        found = np.unique(above[(above >= 0) & (kinds[above] == kind)])
-        # A few have two, as a state that they have begun with.
-        if not is_class or len(found) < _NEARLY_ALL * len(pile.members):
+        found = owners_of_each(self.graph, self.metrics, self.classes, pile.members)
+        if not len(found):
             return pile
         retained = self.metrics.retained_bytes
         return pile._replace(
-            type_index=kind,
+            type_index=int(self.graph.type_index[found[0]]),
             object_count=len(found),
             retained_bytes=int(retained[found].sum()),
             members=largest_first(found, retained),

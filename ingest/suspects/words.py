@@ -423,9 +423,8 @@ class Words:
     def sentence(self) -> str:
         """All in a sentence of at most `MAX_SENTENCE` characters."""
         is_one, name = self.object_count == 1, self._short(self.type_name)
-        what = f"One {_object(name)}"
-        if not is_one:
-            what = counted_objects(self.object_count, name)
+        what = counted_objects(self.object_count, name)
+        what = f"One {_object(name)}" if is_one else what
         if self.there_count:
             what = f"{self.object_count:,} of {self.there_count:,} {_object(name)}"
         if self.retained_bytes is not None:
@@ -518,7 +517,9 @@ class Words:
         how = self._how(what)
         if self.function is not None:
             of_them = "" if self.object_count == 1 else "one of "
-            how += f"; the function that holds {of_them}{what} is {self.function}"
+            is_other = self.type_name != named(self.runtime).function_type
+            of_them = "the function that holds " * is_other + of_them
+            how += f"; {of_them}{what} is {self.function}"
         elif self.calls is not None:
             which = "it" if self.object_count == 1 else "one of them"
             how += f"; {which} calls {self.calls}"

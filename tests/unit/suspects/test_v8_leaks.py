@@ -281,6 +281,38 @@ def test_what_has_the_objects_without_a_class_is_named(tmp_path: Path) -> None:
     assert "by Shop.state" in suspect.sentence
 
 
+@pytest.mark.parametrize("is_class", [True, False])
+def test_classes_are_told_by_themselves_not_by_static_fields(
+    is_class: bool, tmp_path: Path
+) -> None:
+    """As those that are keys of a map, in which a library has what it knows of each."""
+    heap = program()
+    entries = []
+    for _ in range(_MANY):
+        function = closure(heap, "Model", "file:///app/models.js")
+        if is_class:
+            prototype = heap.node("object", "Model", 30)
+            heap.edge(function, "property", "prototype", prototype)
+            heap.edge(prototype, "property", "constructor", function)
+        fields = [heap.node("object", "{id, name}", 60) for _ in range(5)]
+        heap.edge(function, "property", "fields", holding(heap, "Array", fields))
+        entries.append(function)
+    table = heap.node("array", "", 400, [
+        ("internal", str(at), one) for at, one in enumerate(entries)
+    ])  # fmt: skip
+    models = heap.node("object", "Map", 40, [("internal", "table", table)])
+    registry = heap.node("object", "Registry", 40, [("property", "models", models)])
+    heap.edge(1, "property", "registry", registry)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    what = f"{_MANY} Function (" if is_class else f"{5 * _MANY:,} {{id, name}} ("
+    assert suspect.sentence.startswith(what)
+    assert suspect.sentence.endswith(" are held in a map by Registry.models.")
+    if is_class:
+        assert suspect.advice.endswith("; one of them is Model models.js:10:5.")
+
+
 def test_objects_of_a_class_in_those_without_one_are_named(tmp_path: Path) -> None:
     heap = program()
     jobs = []
