@@ -190,6 +190,8 @@ class Runtime:
         continuations: The same of what waits for them.
         timers_by_ms: Full name of lists of timers, each of which is kept by their
             period in ms; empty if there are none.
+        timer_calls: The field of timers, by full name, with the function that they
+            call: none of one that has been cancelled.
         one_shots: The fields of timers with their delay in ms, and with whether they
             come again, by full name.
         stack_of: Full name of threads whose size includes their stack; empty if no
@@ -378,6 +380,7 @@ class Runtime:
     futures: str = ""
     continuations: str = ""
     timers_by_ms: str = ""
+    timer_calls: Mapping[str, str] = field(default_factory=dict)
     one_shots: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     stack_of: str = ""
     stacks_in_heap: str = ""

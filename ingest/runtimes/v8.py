@@ -102,6 +102,7 @@ V8 = Runtime(
     passing_roots=("DevTools console", "(Internalized strings)"),
     prototype_type="(prototype)",
     timers_by_ms="TimersList",
+    timer_calls={"Timeout": "_onTimeout", "Immediate": "_onImmediate"},
     freed_by=(
         (r" of ext:", "end the operations that are under way, such as requests"),
         (r"\.jQuery\d+ ->", "remove what jQuery keeps (with off() or removeData())"),

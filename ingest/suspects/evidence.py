@@ -468,6 +468,18 @@ def _fires_soon(
     return ""
 
 
+def calls_nothing(graph: HeapGraph, index: int) -> bool:
+    """Whether an object is a timer that has been cancelled, and is held all the same.
+
+    What it has is held by what has the timer.
+    """
+    runtime, name = named(graph.runtime), graph.type_name(index)
+    if name not in runtime.timer_calls:
+        return False
+    called = target_of(graph, index, runtime.timer_calls[name])
+    return called is not None and graph.type_name(called) != runtime.function_type
+
+
 def _delay_of(graph: HeapGraph, timer: int) -> int | None:
     """The delay in ms of a timer that fires once; ``None`` of all else, or unknown."""
     fields = named(graph.runtime).one_shots.get(graph.type_name(timer))

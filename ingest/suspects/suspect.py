@@ -18,6 +18,7 @@ from ingest.suspects.ended import detached_with, held_with
 from ingest.suspects.evidence import (
     Evidence,
     Wait,
+    calls_nothing,
     cancelled_tasks,
     evidence,
     finalizer,
@@ -253,7 +254,8 @@ class Telling:
             # A cut that is below the place that is told, as one of a library's own.
             kept = int(np.argmax([*held.cut.lost[list(between)], True]))
             between = between[max(kept - 1, 0) :]
-        return [self._graph.type_name(at) for at in between]
+        graph = self._graph
+        return [graph.type_name(at) for at in between if not calls_nothing(graph, at)]
 
     def _outer(self, held: Held) -> list[str]:
         """The types of what has nearly all that is freed, from the cut to a pile."""

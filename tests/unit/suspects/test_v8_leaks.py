@@ -430,6 +430,28 @@ def test_timers_and_what_they_call_are_one_suspect(tmp_path: Path) -> None:
     assert found.advice.startswith("To free them, cancel the timers that have Order;")
 
 
+def test_what_a_cancelled_timer_has_is_held_by_what_has_the_timer(
+    tmp_path: Path,
+) -> None:
+    """It calls nothing any more, and to cancel it again frees nothing."""
+    heap = program()
+    null = heap.node("hidden", "system / Oddball", 24)
+    timers = []
+    for order in orders(heap):
+        argument = holding(heap, "Array", [order])
+        timers.append(heap.node("object", "Timeout", 40, [
+            ("property", "_onTimeout", null), ("property", "_timerArgs", argument),
+        ]))  # fmt: skip
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "handles", holding(heap, "Array", timers))
+    heap.edge(1, "property", "shop", shop)
+
+    (found,) = suspects_of(heap, tmp_path)
+
+    assert found.sentence.endswith(" are held in a list by Shop.handles.")
+    assert found.advice == "To free them, remove entries at Shop.handles -> Array."
+
+
 def test_timers_of_several_periods_are_one_suspect(tmp_path: Path) -> None:
     """Node has a list for each, in a table and in a queue."""
     heap = program()
