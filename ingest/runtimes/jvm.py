@@ -146,9 +146,9 @@ JVM = Runtime(
     has_private_fields=True,
     freed_by=(
         # The names that the runtime gives them.
-        (r"^threads? pool-#-thread-#$",
+        (r"^threads? pool-[\d#]+-thread-[\d#]+$",
             "shut down the executors that have them (ExecutorService.shutdown)"),
-        (r"^threads? Timer-#$", "cancel the timers that have them (Timer.cancel)"),
+        (r"^threads? Timer-[\d#]+$", "cancel the timers that have them (Timer.cancel)"),
         (r"ApplicationShutdownHooks\.hooks ->",
             "remove the shutdown hooks (Runtime.removeShutdownHook)"),
         (r"\.mQueue -> MessageQueue$",

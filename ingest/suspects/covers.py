@@ -9,6 +9,7 @@ together are its *cover*: removing them frees the object.
 from __future__ import annotations
 
 import re
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -442,7 +443,9 @@ class Covers:
                 )
             )  # fmt: skip
             if len(self._words_of(found)) > MAX_PLACES:
-                found = None
+                below = commonprefix([edge.below[::-1] for edge in found])[::-1]
+                own = self._shared(below) if tier == 1 and below else None
+                found = own and [own]
         if inside is None:
             self._covers[key] = found
         return found

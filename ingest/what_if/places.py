@@ -16,7 +16,7 @@ from ingest.heap.graph import EPHEMERON, OF_LOADER, RootFlag, RootKind
 from ingest.runtimes import named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -263,16 +263,36 @@ class ReferencePlaces:
         return f"{text} of {name}"
 
     def roots(self, root: int) -> str:
-        """All roots like one, in words; names that differ only in numbers are equal."""
-        return self._alike(self.root(root))
+        """All roots like one, in words; names that differ only in numbers are equal.
 
-    def _alike(self, text: str) -> str:
-        """The words of all roots like one, from its own words."""
-        text = _MANY.get(text, text)
+        A number that all have, as of a line, is left as it is.
+        """
+        words = self.root(root)
+        return self._roots_by_words[2].get(words, words)
+
+    def _alike(self, text: str, kept: Iterable[str] = ()) -> str:
+        """The words of all roots like one, from its own words.
+
+        Args:
+            text: Its words.
+            kept: What to write for each number; ``#`` if nothing.
+        """
+        text, numbers = _MANY.get(text, text), iter(kept)
         if _NUMBER.search(text):
             text = re.sub(r"(^|of )(virtual )?thread ", r"\1\2threads ", text)
             text = re.sub("^a frame of", "frames of", text)
-        return _NUMBER.sub("#", text).replace("virtual threads #", "virtual threads")
+        text = _NUMBER.sub(lambda _: next(numbers, "#"), text)
+        return text.replace("virtual threads #", "virtual threads")
+
+    def _role(self, alike: Sequence[str], is_one: bool) -> str:
+        """Words for roots that differ in numbers alone, or if that is one, its own."""
+        first = alike[0]
+        if is_one and _NUMBER.search(first):
+            return first
+        numbers = ([one[0] for one in _NUMBER.finditer(words)] for words in alike)
+        columns = zip(*numbers, strict=True)
+        kept = ["#" if len({*column}) > 1 else column[0] for column in columns]
+        return self._alike(first, kept)
 
     def part(self, index: int) -> str | None:
         """The part of the program that an object of the runtime stands for.
@@ -398,18 +418,20 @@ class ReferencePlaces:
 
     def roots_named(self, text: str) -> Bools | None:
         """Bool (R,): the roots that a text names; ``None`` if it names none."""
-        number, rows = self._roots_by_words
+        number, rows, _ = self._roots_by_words
         return np.isin(number, rows[text]) if text in rows else None
 
     def roots_like(self, text: str) -> str | None:
         """The words of the roots whose last words are ``text``, if one text is so."""
-        _, rows = self._roots_by_words
+        _, rows, _ = self._roots_by_words
         found = [words for words in rows if words.endswith((f" {text}", f".{text}"))]
         return found[0] if len(found) == 1 else None
 
     @cached_property
-    def _roots_by_words(self) -> tuple[NDArray[np.int64], dict[str, list[int]]]:
-        """A number for each root, equal for equal texts; and numbers by text."""
+    def _roots_by_words(
+        self,
+    ) -> tuple[NDArray[np.int64], dict[str, list[int]], dict[str, str]]:
+        """A number for each root, equal for equal texts; numbers by text; roles."""
         graph = self._graph
         further = (graph.root_field, graph.root_owner, graph.root_frame)
         columns: list[NDArray[Any]] = [graph.root_kind, graph.root_type, self.tables]
@@ -418,12 +440,19 @@ class ReferencePlaces:
         _, first, number = np.unique(
             rows, axis=1, return_index=True, return_inverse=True
         )
-        found: dict[str, list[int]] = {}
+        found, roles = dict[str, list[int]](), dict[str, str]()
         for at, row in enumerate(first.tolist()):
-            words = self.root(row)
-            for text in {words, self._alike(words)}:
-                found.setdefault(text, []).append(at)
-        return number.reshape(-1), found
+            found.setdefault(self.root(row), []).append(at)
+        alike: dict[str, list[str]] = {}
+        for words in found:
+            alike.setdefault(self._alike(words), []).append(words)
+        for text, some in alike.items():
+            every = sorted(at for words in some for at in found[words])
+            owners = () if graph.root_owner is None else graph.root_owner[first[every]]
+            is_one = len(some) == 1 and len({*owners}) < 2
+            roles |= dict.fromkeys(some, role := self._role(some, is_one))
+            found |= dict.fromkeys((text, role), every)
+        return number.reshape(-1), found, roles
 
     def objects_named(self, text: str) -> Named | None:
         """The objects that a text of `holder` names; ``None`` if there are none.

@@ -342,8 +342,8 @@ def test_what_threads_of_one_name_run_ends_with_these(tmp_path: Path) -> None:
 
     assert found.sentence.startswith("40 Worker (")
     assert found.sentence.endswith(
-        "with 40 Exporter are held by CarrierThread.target, from threads Worker-#, "
-        "and meanwhile by frames of threads Worker-#."
+        "with 40 Exporter are held by CarrierThread.target, from threads Worker-1, "
+        "and meanwhile by frames of threads Worker-1."
     )
     assert found.advice == (
         "To free them, end the threads, by shutting down what has started these: "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.readers.hrpy.chunks import Flag
+from ingest.suspects.covers import MAX_PLACES
 from ingest.suspects.edges import MANY
 from tests.dumps.hrpy import HrpyHeap
 from tests.unit.suspects.test_python_heaps import suspect_of
@@ -61,6 +62,43 @@ def test_a_field_of_an_event_loop_that_many_share_is_a_place(tmp_path: Path) -> 
     assert found.cut == (
         "Shop.handlers -> list and _UnixSelectorEventLoop._scheduled -> list"
     )
+
+
+def test_the_field_of_an_event_loop_that_many_variables_have_is_a_place(
+    tmp_path: Path,
+) -> None:
+    """Each timer has a copy of the context in which it was made, with a job."""
+    timers, contexts, nodes, jobs = (
+        [at + 64 * row for row in range(_MANY)]
+        for at in (0x100000, 0x200000, 0x300000, 0x400000)
+    )
+    loop, listed = 0x500000, 0x500040
+    heap = HrpyHeap()
+    frames = [
+        {
+            "function": f"run_{at:c}", "file": "/lib/python3.10/base_events.py",
+            "line": 1871, "locals": [["self", loop]],
+        }
+        for at in range(ord("a"), ord("b") + MAX_PLACES)
+    ]  # fmt: skip
+    heap.roots["threads"] = [{"ident": 1, "name": "MainThread", "frames": frames}]
+    heap.chunk(
+        "asyncio.unix_events._UnixSelectorEventLoop", [loop],
+        named={"_scheduled": [listed]},
+    )  # fmt: skip
+    heap.chunk("list", [listed], rest=[timers], lengths=[_MANY], flags=Flag.ELEMENTS)
+    named = {"_loop": [loop] * _MANY, "_context": contexts}
+    heap.chunk("asyncio.events.TimerHandle", timers, named=named)
+    heap.chunk("Context", contexts, named={"node": nodes})
+    heap.chunk("hamt_bitmap_node", nodes, named={"current_job": jobs})
+    heap.chunk("shop.Job", jobs, size=6000)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} Job (")
+    assert "#" not in found.sentence
+    assert "(/lib/python3.10/base_events.py:1871)" in found.sentence
+    assert found.cut == "_UnixSelectorEventLoop._scheduled -> list"
 
 
 def test_rows_that_the_entries_of_a_collection_lead_to_are_a_pile(
