@@ -9,7 +9,8 @@ import numpy as np
 
 from ingest.heap.graph import OF_KEY
 from ingest.runtimes import named
-from ingest.suspects.joints import some_of
+from ingest.suspects.covers import MAX_STEPS
+from ingest.suspects.joints import is_below, some_of
 from ingest.what_if.places import target_of
 from ingest.words.text import whole_number
 
@@ -48,7 +49,27 @@ _LEAST_ENTRIES = 20
 _TOO_MUCH = 2
 """A cache with more than so many times its bound does not keep to it."""
 
-_SAMPLE = 1000
+_MANY_TIMES, _FAR = 50, 4
+"""Of so many collections none bounds what all have; nor does a bound so far above."""
+
+_SAMPLE, _STEPS = 1000, 64
+
+
+def _is_one_of_many(
+    metrics: HeapMetrics, index: int, members: NDArray[np.int32]
+) -> bool:
+    """Whether next to none of some objects are in a collection that leads to one.
+
+    As in the queue that each session has: these have a bound, and their number none.
+    """
+    sample = some_of(members, _SAMPLE)
+    is_in = np.zeros(len(sample), np.bool_)
+    is_below(metrics.dominator, sample, index, MAX_STEPS, is_in)
+    at = sample
+    for _ in range(_STEPS):
+        is_in |= at == index
+        at = np.where(at < 0, at, metrics.path_parent[at])
+    return _MANY_TIMES * max(int(is_in.sum()), 1) < len(sample)
 
 
 def of_cache(
@@ -75,9 +96,15 @@ def of_cache(
         if limit is not None:
             what, bound = graph.captions.of(name), int(limit[1])
             of_bound = f"its {limit[0]} of {bound:,}"
+            if _is_one_of_many(metrics, index, members):
+                continue
             count = _entry_count(graph, metrics, holder, index, members)
+            is_of_bytes = is_own and limit[0].lower().endswith(_OF_SIZE)
+            may_weigh = is_of_bytes or runtime.has_private_fields
+            if _FAR * max(count, len(members)) < bound and not may_weigh:
+                return "", ""
             if count > _TOO_MUCH * bound:
-                if is_own and limit[0].lower().endswith(_OF_SIZE):
+                if is_of_bytes:
                     break
                 return f"{what} has far more entries than {of_bound}.", ""
             is_full = is_own and not runtime.entries_fields and abs(bound - count) <= 1
@@ -86,7 +113,7 @@ def of_cache(
                 f"{what} drops entries beyond {of_bound},{has} so this may be its "
                 "normal size."
             )
-    return "", _by_name(graph, holder)
+    return "", _by_name(graph, metrics, holder, members)
 
 
 def _bounds_of(graph: HeapGraph, index: int) -> Iterator[tuple[str, str]]:
@@ -146,20 +173,28 @@ def _entry_count(
     return len(np.unique(rows[rows >= 0])) * len(members) // len(sample)
 
 
-def _by_name(graph: HeapGraph, holder: Holder) -> str:
+def _by_name(
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    holder: Holder,
+    members: NDArray[np.int32],
+) -> str:
     """A sentence if a type on the path is one of caches with a bound."""
-    runtime = named(graph.runtime)
-    names = [graph.type_name(index) for index in holder.path[:-1]]
-    for name in filter(runtime.is_bounded, names):
-        return (
-            f"{graph.captions.of(name)} has the name of a cache with a bound: if it "
-            "has one, this may be its normal size."
-        )
-    extended = runtime.extended_map
-    above = ""
-    for name in names:
+    runtime, names = named(graph.runtime), graph.type_name
+    for index in holder.path[:-1]:
+        is_it = runtime.is_bounded(names(index))
+        if is_it and not _is_one_of_many(metrics, index, members):
+            return (
+                f"{graph.captions.of(names(index))} has the name of a cache with a "
+                "bound: if it has one, this may be its normal size."
+            )
+    extended, above, at = runtime.extended_map, "", -1
+    for index in holder.path[:-1]:
+        name = names(index)
         if extended and name.startswith(f"{extended}$"):
             if not above or above == extended or above.startswith(f"{extended}$"):
+                return ""
+            if _is_one_of_many(metrics, at, members):
                 return ""
             base = extended.rpartition(".")[2]
             return (
@@ -167,7 +202,7 @@ def _by_name(graph: HeapGraph, holder: Holder) -> str:
                 "do, so this may be its normal size."
             )
         if not name.endswith("[]"):
-            above = name
+            above, at = name, index
     return ""
 
 
@@ -199,22 +234,25 @@ def _limit(
     return limit[1], limit[2]
 
 
-def full(graph: HeapGraph, holder: Holder, count: int) -> str:
+def full(
+    graph: HeapGraph, metrics: HeapMetrics, holder: Holder, members: NDArray[np.int32]
+) -> str:
     """A sentence if a field near a collection is a bound, which is its length now.
 
-    Args:
-        graph: The heap.
-        holder: What holds the objects.
-        count: How many these are; of what has several parts, its entries count.
+    Of what has several parts, its entries count.
     """
     if not any(map(_BOUND.fullmatch, graph.field_names)):
         return ""
     nearby = [at for at in (holder.index, *holder.between) if at in holder.path]
-    counts = [count, *filter(None, (_entries(graph, holder, at) for at in nearby))]
+    counts = [
+        len(members),
+        *filter(None, (_entries(graph, holder, at) for at in nearby)),
+    ]
     for index in nearby:
         for field, text in _bounds_of(graph, index):
             bound = int(text)
-            if any(abs(bound - one) <= 1 for one in counts):
+            is_full = any(abs(bound - one) <= 1 for one in counts)
+            if is_full and not _is_one_of_many(metrics, index, members):
                 name = graph.captions.of(graph.type_name(index))
                 return (
                     f"{name}.{field} is {bound:,}, and so many are there: if it "
@@ -223,12 +261,16 @@ def full(graph: HeapGraph, holder: Holder, count: int) -> str:
     return ""
 
 
-def fixed(graph: HeapGraph, holder: Holder) -> str:
+def fixed(
+    graph: HeapGraph, metrics: HeapMetrics, holder: Holder, members: NDArray[np.int32]
+) -> str:
     """A sentence if the objects are right in a collection that cannot grow."""
     is_fixed = named(graph.runtime).is_fixed
     names = [graph.type_name(index) for index in holder.between]
     inner = [name for name in names[1:] if not name.endswith("[]")]
     if not names or not all(map(is_fixed, (names[0], *inner))):
+        return ""
+    if _is_one_of_many(metrics, holder.between[0], members):
         return ""
     name = graph.captions.of(names[0])
     return f"{name} cannot grow, so this may be what the program needs."

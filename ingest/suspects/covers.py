@@ -9,7 +9,6 @@ together are its *cover*: removing them frees the object.
 from __future__ import annotations
 
 import re
-from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -443,8 +442,10 @@ class Covers:
                 )
             )  # fmt: skip
             if len(self._words_of(found)) > MAX_PLACES:
-                below = commonprefix([edge.below[::-1] for edge in found])[::-1]
-                own = self._shared(below) if tier == 1 and below else None
+                ways, below = [edge.below for edge in found], found[0].below
+                while any(way[-len(below) :] != below for way in ways):
+                    below = below[1:]
+                own = self._shared(below) if tier == 1 else None
                 found = own and [own]
         if inside is None:
             self._covers[key] = found

@@ -186,9 +186,9 @@ def evidence(
         signs.append(_PATTERNS[pattern])
     over, bounded = bounds.of_cache(graph, metrics, holder, members)
     signs += filter(None, [over])
-    bounded = bounded or bounds.fixed(graph, holder)
+    bounded = bounded or bounds.fixed(graph, metrics, holder, members)
     further = (
-        bounded or bounds.full(graph, holder, len(members)),
+        bounded or bounds.full(graph, metrics, holder, members),
         _few_keys(graph, metrics, members),
         stacks_of(graph, metrics, members),
     )

@@ -485,6 +485,31 @@ def test_only_entries_of_a_cache_are_compared_with_its_bound(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.parametrize(("queues", "bound", "is_doubted"), [
+    (1, _MANY, True), (1, 5 * _MANY, False), (4, _MANY // 4, True), (100, 4, False),
+    (100, 500, False),
+])  # fmt: skip
+def test_bounds_of_many_queues_bound_nothing(
+    queues: int, bound: int, tmp_path: Path, *, is_doubted: bool
+) -> None:
+    """Nor does one that is far from being reached."""
+    heap = HrpyHeap().variable("EVENTS", _OWNER)
+    events = pages(heap)[1::2]
+    rows = [0x200000 + 64 * at for at in range(queues)]
+    heap.chunk(
+        "collections.deque", rows, rest=[events[at::queues] for at in range(queues)],
+        lengths=[_MANY // queues] * queues, flags=Flag.ELEMENTS | Flag.TEXTS,
+        values=texts_of([f"maxlen {bound}"] * queues),
+    )  # fmt: skip
+    heap.dict(0x3000, {0x400000 + 64 * at: row for at, row in enumerate(rows)})
+    heap.chunk("shop.Events", [_OWNER], named={"by_session": [0x3000]})
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} Page (")
+    assert bool(found.doubts) == is_doubted
+
+
 def test_both_fields_of_what_something_in_c_has_too_are_named(tmp_path: Path) -> None:
     heap = HrpyHeap().variable("INDEX", _OWNER)
     ids = [_PAGES + 64 * number for number in range(_MANY)]
