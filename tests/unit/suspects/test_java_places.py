@@ -541,8 +541,8 @@ def test_threads_have_what_their_frames_have(tmp_path: Path) -> None:
     (found,) = shop.found(tmp_path).suspects
 
     assert found.sentence.startswith("300 VirtualThread (")
-    assert found.sentence.endswith(" threads that have not ended: retry-#-#.")
-    assert found.cut == "threads retry-#-#"
+    assert found.sentence.endswith(" threads that have not ended: retry-1-#.")
+    assert found.cut == "threads retry-1-#"
     assert found.retained_bytes > 300 * 800
     assert found.signs == ()
 

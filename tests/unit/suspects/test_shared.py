@@ -14,6 +14,7 @@ from tests.unit.suspects.test_python_heaps import suspect_of
 from tests.unit.suspects.test_v8_leaks import holding, program, suspects_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _MANY = 400
@@ -87,7 +88,9 @@ def test_the_field_of_an_event_loop_that_many_variables_have_is_a_place(
         named={"_scheduled": [listed]},
     )  # fmt: skip
     heap.chunk("list", [listed], rest=[timers], lengths=[_MANY], flags=Flag.ELEMENTS)
-    named = {"_loop": [loop] * _MANY, "_context": contexts}
+    named: dict[str, Sequence[int]] = {
+        "_loop": [loop] * _MANY, "_context": contexts,
+    }  # fmt: skip
     heap.chunk("asyncio.events.TimerHandle", timers, named=named)
     heap.chunk("Context", contexts, named={"node": nodes})
     heap.chunk("hamt_bitmap_node", nodes, named={"current_job": jobs})
