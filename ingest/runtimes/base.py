@@ -168,6 +168,8 @@ class Runtime:
             the full name of its type, where that is not one of ``inside``.
         pairs_field: That of these fields whose array has each key before its value;
             empty if none has.
+        command: The static field that has the properties of a process, and the key of
+            what it runs, a type or an archive; empty if none has.
         code_places: Full name of the code whose value has its place, and the regular
             expression of places of libraries, whose group is the package.
         roomy: What the collections whose room may be empty have it for, by their full
@@ -368,6 +370,7 @@ class Runtime:
     traceback_type: str = ""
     entries_fields: Mapping[str, str] = field(default_factory=dict)
     pairs_field: str = ""
+    command: tuple[str, str] = ("", "")
     code_places: tuple[str, str] = ("", "")
     roomy: Mapping[str, str] = field(default_factory=dict)
     weak_entry: str = ""

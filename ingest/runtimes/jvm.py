@@ -144,6 +144,7 @@ JVM = Runtime(
     },
     named_by={"clojure.lang.Var": (("ns", "name", "name"), ("sym", "name"))},
     has_private_fields=True,
+    command=("props", "sun.java.command"),
     freed_by=(
         # The names that the runtime gives them.
         (r"^threads? pool-[\d#]+-thread-[\d#]+$",

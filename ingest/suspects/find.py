@@ -77,6 +77,7 @@ class Findings(NamedTuple):
             them, and so is much that is needed.
         garbage: What most of the garbage is, as ``6,000 Response``: of the program's
             own types if it has any.
+        generated: Sentences about many classes without instances.
     """
 
     suspects: tuple[Suspect, ...]

@@ -43,7 +43,7 @@ _MAIN = re.compile(r"(.+)\.main\(")
 """The outermost frame of the thread with which a program begins."""
 
 _COMMAND = re.compile(r"(?:[^ ]+/)?([^ /]+)(?<!\.jar)(?: |$)")
-_OF_COMMAND, _MOST_OF_PROPERTIES = "sun.java.command", 2000
+_MOST_OF_PROPERTIES = 2000
 
 _TOP = ("com", "dev", "io", "net", "org")
 """First parts of names that say nothing of whose a type is."""
@@ -209,11 +209,14 @@ def main_type(graph: HeapGraph) -> str:
 
 
 def _command(graph: HeapGraph) -> str:
-    """What the JVM was started with: the main class, or an archive, and arguments."""
+    """What a process runs, with arguments, as its properties have it; else empty."""
     values, fields = graph.values, graph.field_names
-    if values is None or graph.root_field is None or "props" not in fields:
+    properties, command = named(graph.runtime).command
+    if not command or values is None or graph.root_field is None:
         return ""
-    is_props = graph.root_field == fields.index("props")
+    if properties not in fields:
+        return ""
+    is_props = graph.root_field == fields.index(properties)
     found = graph.root_object[is_props].tolist()
     for at in islice(found, _MOST_OF_PROPERTIES):
         rows = range(*graph.ref_start[at : at + 2].tolist())
@@ -221,7 +224,7 @@ def _command(graph: HeapGraph) -> str:
         key, value = by_field.get("key"), by_field.get("val", by_field.get("value"))
         if key is None or value is None:
             found += by_field.values()
-        elif values.pick(np.array([key])) == [_OF_COMMAND]:
+        elif values.pick(np.array([key])) == [command]:
             return values.pick(np.array([value]))[0] or ""
         elif "next" in by_field:
             found.append(by_field["next"])
