@@ -280,6 +280,8 @@ class Runtime:
             document, which holds them whatever else refers to them.
         prototype_type: Full name of the type of prototypes, whose value is the name of
             their class and which refer to its constructor; empty if there are none.
+        shape_type: Full name of the type of what leads from objects to the functions of
+            their class; ``None`` if there is none.
         collections: Words for the runtime's own collections, by full name, if a
             variable of the program refers to one; empty if the pattern says it.
         holders: Full names of types of the runtime whose objects hold on behalf of a
@@ -358,6 +360,7 @@ class Runtime:
     of_finalizer: tuple[str, ...] = ()
     of_document: tuple[str, ...] = ()
     prototype_type: str = ""
+    shape_type: str | None = None
     collections: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     class_type: str = ""

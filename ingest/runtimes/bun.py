@@ -15,6 +15,7 @@ BUN = replace(
     name="bun",
     program="a Bun program",
     module_prefix="system / JSModuleEnvironment",
+    scope_prefix="system / JSLexicalEnvironment",
     lasting_ids=None,
     links=(),
     weak_type="",  # its dumps have no weak references

@@ -101,6 +101,7 @@ V8 = Runtime(
     # Names of properties are in a table of V8, as are others; it holds none of them.
     passing_roots=("DevTools console", "(Internalized strings)"),
     prototype_type="(prototype)",
+    shape_type="(object shape)",
     timers_by_ms="TimersList",
     timer_calls={"Timeout": "_onTimeout", "Immediate": "_onImmediate"},
     freed_by=(

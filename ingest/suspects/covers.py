@@ -18,11 +18,10 @@ from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import are_below
 from ingest.heap.graph import NO_TYPE, OF_CLASS, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.edges import MANY, Edge, Referrers, Verified
+from ingest.suspects.edges import MANY, Edge, Referrers
 from ingest.suspects.joints import is_below, some_of
 from ingest.suspects.ownership import statics_of_program
 from ingest.what_if.places import PROPERTY, UNNAMED_ROOT, UNNAMED_STATIC
-from ingest.words.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -290,9 +289,10 @@ class Covers:
             return True
         prefix = self._runtime.module_prefix
         is_module = prefix and self._graph.type_names[own].startswith(prefix)
+        is_scope = self._graph.type_names[own] == self._runtime.scope_prefix
         return (
             tier == 1
-            and (self._classes[own] == _LIBRARY or bool(is_module))
+            and (self._classes[own] == _LIBRARY or bool(is_module or is_scope))
             and self.field(edge) is not None
             and not self._is_collection(edge)
         )
@@ -418,7 +418,9 @@ class Covers:
                 if edges is None and tier == 1 and (own := self._shared(below)):
                     found.append(own)
                     continue
-                if edges is None or len(below) > MOST_LEVELS:
+                # What objects have of their class is in the program without them.
+                is_of_class = self._graph.type_name(at) == self._runtime.shape_type
+                if edges is None or len(below) > MOST_LEVELS or is_of_class:
                     found = None
                     break
                 for edge in edges:
@@ -664,24 +666,6 @@ class Covers:
     def _class_of(self, index: int) -> int:
         kind = int(self._graph.type_index[index])
         return int(_LIBRARY if kind < 0 else self._classes[kind])
-
-    def shared(self, cut: Verified) -> str:
-        """The type of the collection that several places of a cut lead to, in words.
-
-        Empty if they lead to several objects, or to one that is no collection.
-        """
-        graph, metrics = self._graph, self._metrics
-        first, *others = (edge.below for edge in cut.edges)
-        for target in first:
-            name = graph.type_name(target)
-            if (
-                all(target in below for below in others)
-                and metrics.retained_bytes[target] >= ENOUGH * cut.freed_bytes
-                and self._class_of(target) == TypeClass.CONTAINER
-                and not is_inside_collection(normalised_type(name))
-            ):
-                return printable(graph.captions.of(name))
-        return ""
 
     def _is_nearer(self, near: list[Edge], far: list[Edge]) -> bool:
         """Whether one field of a library's object is to name, not what holds that one.

@@ -11,6 +11,7 @@ import numpy as np
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects.covers import ENOUGH
 from ingest.suspects.holders import COLLECTION, OF_BROWSER
 from ingest.suspects.joints import some_of
 from ingest.what_if.places import target_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.edges import Verified
     from ingest.suspects.holders import Holder
     from ingest.what_if.places import ReferencePlaces
 
@@ -188,6 +190,29 @@ def collection_below(
         if is_one and not OF_BROWSER.match(words):
             is_below = f" -> {first} and " in f"{cut} and " and words != first
             return words if is_below else ""
+    return ""
+
+
+def shared_collection(
+    graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8], cut: Verified
+) -> str:
+    """The type of the collection that several places of a cut lead to, in words.
+
+    Empty if they lead to several objects, or to one that is no collection; the cell of
+    a variable is none.
+    """
+    cell = re.compile(named(graph.runtime).patterns.get("closure", "(?!)")).match
+    first, *others = (edge.below for edge in cut.edges)
+    for target in first:
+        name = graph.type_name(target)
+        if (
+            all(target in below for below in others)
+            and metrics.retained_bytes[target] >= ENOUGH * cut.freed_bytes
+            and classes[graph.type_index[target]] == TypeClass.CONTAINER
+            and not is_inside_collection(normalised_type(name))
+            and not cell(name)
+        ):
+            return printable(graph.captions.of(name))
     return ""
 
 

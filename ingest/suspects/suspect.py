@@ -31,7 +31,12 @@ from ingest.suspects.evidence import (
     unused_slots,
     wait_of,
 )
-from ingest.suspects.own import is_collection, main_type, of_library
+from ingest.suspects.own import (
+    is_collection,
+    main_type,
+    of_library,
+    shared_collection,
+)
 from ingest.suspects.piles import FEW_WITHOUT_CONTAINER, Held, Pile
 from ingest.suspects.rooms import own_room
 from ingest.suspects.unrecorded import with_room
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.edges import Verified
     from ingest.suspects.holders import Holder
     from ingest.suspects.piles import PileSearch
 
@@ -223,7 +229,7 @@ class Telling:
             is_cancelled=bool(cancelled),
             inner=inner,
             spread=spread,
-            shared=paths.cuts.shared(cut) if also else "",
+            shared=self._shared(cut) if also else "",
             alone_bytes=paths.cuts.alone_bytes(cut) if also else 0,
             future=wait.future,
             has_room=with_room(graph, paths.places, holder, pile.object_count),
@@ -246,6 +252,10 @@ class Telling:
         if has_many and not named(graph.runtime).has_private_fields:
             return "", ""  # each of them has its own
         return of_library(graph, places, classes, holder, kind, self._main)
+
+    def _shared(self, cut: Verified) -> str:
+        classes = self._search.classes
+        return shared_collection(self._graph, self._metrics, classes, cut)
 
     def _between(self, held: Held) -> list[str]:
         """The types from what the cut refers to down to a pile, and what has that."""

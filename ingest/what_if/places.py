@@ -401,7 +401,7 @@ class ReferencePlaces:
         if field is None or field.startswith("["):
             return caption  # the place of one says nothing about the others
         prefix = self._runtime.scope_prefix
-        if prefix and name.startswith(prefix):
+        if prefix and name.startswith(prefix) and name != prefix:
             return f"variable {field} of a function in {caption.removeprefix(prefix)}"
         return f"{caption}{IN_WEAK_MAP}" if field == EPHEMERON else f"{caption}.{field}"
 

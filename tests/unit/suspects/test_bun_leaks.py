@@ -114,6 +114,31 @@ def test_the_variable_whose_function_has_the_objects_is_named(tmp_path: Path) ->
     assert suspect.sentence.endswith(" are held in a list by module-level use.")
 
 
+def test_the_class_of_an_object_is_no_reference_of_the_program(tmp_path: Path) -> None:
+    """By it each object leads to the variables of its functions."""
+    heap = bun(0)
+    cached = heap.node("object", "Object", 40)
+    for at, order in enumerate(orders(heap)):
+        heap.edge(cached, "property", f"query {at}", order)
+    library = heap.node("object", "system / JSLexicalEnvironment", 40, [
+        ("context", "docCache", cached),
+    ])  # fmt: skip
+    parse = heap.node("closure", "parse", 64, [("internal", "", library)])
+    scope = heap.node("object", "system / JSLexicalEnvironment", 40, [
+        ("context", "parse", parse),
+    ])  # fmt: skip
+    query = heap.node("closure", "query", 64, [("internal", "", scope)])
+    prototype = heap.node("object", "Api", 40, [("property", "query", query)])
+    shape = heap.node("object shape", "Structure", 96, [("internal", "", prototype)])
+    api = heap.node("object", "Api", 32, [("internal", "", shape)])
+    heap.edge(2, "property", "api", api)
+
+    (suspect, *_) = suspects_of(heap, tmp_path)
+
+    assert f"{_MANY} Order" in suspect.sentence
+    assert suspect.sentence.endswith(" in a cache by a function's variable docCache.")
+
+
 def test_loaded_modules_of_bun_are_not_objects_of_the_program(tmp_path: Path) -> None:
     heap = bun(0)
     for kind in ("Module (CommonJS)", "ModuleNamespaceObject", "{default}"):
