@@ -14,7 +14,7 @@ from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.compiled import kernel
 from ingest.heap.graph import NO_TYPE, OF_KEY
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.covers import MOST_LEVELS
+from ingest.suspects.covers import ENOUGH, MOST_LEVELS
 from ingest.suspects.joints import some_of
 from ingest.suspects.own import collection_below, family, is_collection
 from ingest.suspects.words import collections_word, counted_objects
@@ -50,6 +50,9 @@ are told: the keys of a map."""
 
 _BOTH = 0.25
 """Of keys and of values there is at least this share, where both are told."""
+
+_OWN = (TypeClass.PROGRAM,)
+_VALUES = (*_OWN, TypeClass.LIBRARY)
 
 _MANY_VALUES = 20
 """Of the runtime's values each object of a pile has so many, as texts in its queue."""
@@ -183,12 +186,16 @@ class Companions:
         """The fields that together hold a pile, where the cut is above them."""
         pile, between = held.pile, held.holder.between
         kind = self._graph.type_index[between[0]] if between else NO_TYPE
-        is_object = kind >= 0 and self._classes[kind] == TypeClass.PROGRAM
+        is_object = kind >= 0 and self._classes[kind] in (
+            # What is private in a library is no matter of the program.
+            _OWN if named(self._graph.runtime).has_private_fields else _VALUES
+        )
         if held.is_group or not is_object or kind == pile.type_index:
             return ""
         size = int(self._metrics.retained_bytes[pile.members].sum())
         found = self._paths.cuts.fields(pile.type_index, pile.members, size)
-        if not found and held.holder.index < 0:
+        least = ENOUGH * held.cut.freed_bytes
+        if not found and self._metrics.retained_bytes[between[0]] >= least:
             found = self._paths.cuts.fields_above(between[0], pile.members)
         if not 1 < len(found) <= _MOST_FIELDS:
             return ""

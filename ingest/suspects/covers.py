@@ -553,7 +553,7 @@ class Covers:
         }
 
     def fields_above(self, target: int, members: NDArray[np.int32]) -> list[str]:
-        """The fields of an object from which some objects are reached.
+        """The fields of an object from which many of some objects are reached.
 
         Args:
             target: The object, which dominates them.
@@ -562,23 +562,25 @@ class Covers:
         Returns:
             Empty if the ways to one of them are too many to look at.
         """
-        found = set[str]()
-        for member in some_of(members, _FEW).tolist():
-            todo, seen = [member], {member}
+        found, sample = list[str](), some_of(members, _FEW).tolist()
+        for member in sample:
+            fields, todo, seen = set[str](), [member], {member}
             while todo:
                 edges = self._edges(at := todo.pop(), at)
                 if edges is None or len(seen) > _CLIMBED:
                     return []
                 for edge in edges:
                     if edge.source == target:
-                        found.add(self.field(edge) or "")
+                        fields.add(self.field(edge) or "")
                     elif edge.source not in seen and edge.source != ROOT:
                         seen.add(edge.source)
                         top = self._container_of(edge.source)[0]
                         if top == edge.source or top not in seen:
                             seen.add(top)
                             todo.append(top)
-        return sorted(found) if all(found) else []
+            found += fields
+        many = {field for field in found if 4 * found.count(field) >= len(sample)}
+        return sorted(many) if all(found) else []
 
     def variable_above(self, index: int) -> str | None:
         """The nearest variable of a script of the program's that leads to an object.

@@ -12,6 +12,7 @@ from ingest.runtimes import TypeClass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ingest.analysis.metrics import HeapMetrics
     from ingest.arrays.compiled import Bools, Ints
 
 _LONGEST_LINK = 4
@@ -60,6 +61,26 @@ def some_of(rows: NDArray[np.int32], most: int) -> NDArray[np.int32]:
     if len(rows) <= most:
         return rows
     return np.asarray(rows[np.linspace(0, len(rows) - 1, most).astype(int)])
+
+
+def crowd_first(
+    kinds: NDArray[np.int32], metrics: HeapMetrics, members: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Some objects, the first of those first that most of them are like.
+
+    That is, by what leads to them: of objects without a class the largest may only
+    have the same fields.
+    """
+    parents = metrics.path_parent
+    above = parents[members]
+    ways = np.stack([kinds[above], kinds[parents[above]]])
+    ways[:, above < 0] = -1
+    _, way, count = np.unique(ways, axis=1, return_inverse=True, return_counts=True)
+    is_like = way.reshape(-1) == int(np.argmax(count))
+    if is_like[0] or 2 * np.count_nonzero(is_like) <= len(members):
+        return members
+    at = int(np.argmax(is_like))
+    return np.concatenate([members[at : at + 1], members[:at], members[at + 1 :]])
 
 
 def by_size(

@@ -24,6 +24,7 @@ from ingest.suspects.classes import classes_of
 from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.holders import Holder, Paths
+from ingest.suspects.joints import crowd_first
 from ingest.suspects.own import (
     are_functions_of_library,
     is_whole_collection,
@@ -253,7 +254,8 @@ class PileSearch:
             return pile
         found = owners_of_each(self.graph, self.metrics, self.classes, pile.members)
         if not len(found):
-            return pile
+            kinds = self.graph.type_index
+            return pile._replace(members=crowd_first(kinds, self.metrics, pile.members))
         retained = self.metrics.retained_bytes
         return pile._replace(
             type_index=int(self.graph.type_index[found[0]]),

@@ -313,6 +313,26 @@ def test_classes_are_told_by_themselves_not_by_static_fields(
         assert suspect.advice.endswith("; one of them is Model models.js:10:5.")
 
 
+def test_what_only_has_the_same_fields_is_no_example(tmp_path: Path) -> None:
+    heap = program()
+    schemas = [heap.node("object", "{type, fields}", 200) for _ in range(_MANY)]
+    more = heap.node("array", "", 900)
+    odd = heap.node("object", "{type, fields}", 200, [("internal", "rest", more)])
+    rules = heap.node("object", "Object", 40, [("property", "keywords", odd)])
+    validator = heap.node("object", "Validator", 40, [
+        ("property", "rules", rules),
+        ("property", "cache", holding(heap, "Array", schemas)),
+        ("property", "scope", holding(heap, "Array", schemas)),
+    ])  # fmt: skip
+    heap.edge(1, "property", "validator", validator)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith(f"{_MANY} {{type, fields}} (")
+    assert suspect.cut == "Validator.cache -> Array and Validator.scope -> Array"
+    assert not any("keywords" in step for step in suspect.path)
+
+
 def test_objects_of_a_class_in_those_without_one_are_named(tmp_path: Path) -> None:
     heap = program()
     jobs = []
