@@ -353,10 +353,13 @@ def of_library(
         kinds = places.described[source] if is_static else graph.type_index[source]
         if is_own(int(kinds)) and not (field or "").startswith("<"):
             place, first = places.holder(source, field), step
-    # What the program's own reference leads to has the methods.
+    # What the program's own reference leads to has the methods, unless the holder is
+    # but one of many in a collection of that.
     told = [
         kind for kind in graph.type_index[list(above[first:])].tolist() if kind >= 0
     ]
+    if any(is_collection(graph, classes, kind) for kind in told[:-1]):
+        return "", place
     names = [graph.type_names[kind] for kind in told if classes[kind] in _VALUES]
     if not names or not (place or own != name):
         names = [name.partition("$")[0] or name]

@@ -303,6 +303,27 @@ def test_entries_of_a_library_are_not_the_programs_to_remove(tmp_path: Path) -> 
     assert found.cut == "Meter.callbacks -> HashMap"
 
 
+def test_what_has_many_of_a_library_does_not_act_for_each(tmp_path: Path) -> None:
+    """A context has all beans in a list, and no access to what is in one of them."""
+    shop = Program()
+    shop.cls("org/beans/Context", "beans")
+    shop.cls("org/beans/Retry", "delegates")
+    shop.cls("java/util/ArrayList", "elementData")
+    shop.cls("app/Bot", "context")
+    shop.cls("app/Job", "data")
+    jobs = [shop.make("app/Job", data=shop.data(500)) for _ in range(300)]
+    retry = shop.make("org/beans/Retry", delegates=shop.map_of(jobs))
+    beans = shop.array("[Ljava/lang/Object;", [retry, shop.make("app/Job")])
+    beans = shop.make("java/util/ArrayList", elementData=beans)
+    context = shop.make("org/beans/Context", beans=beans)
+    shop.main(BOT=shop.make("app/Bot", context=context))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " by Retry.delegates in Bot.context, from " in found.sentence
+    how = "To free them, remove entries at Retry.delegates -> HashMap."
+    assert found.advice == how
+
+
 def test_a_coroutine_that_waits_is_cancelled(tmp_path: Path) -> None:
     """What only the runtime has made refers to what waits."""
     shop = Program()
