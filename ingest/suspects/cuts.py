@@ -10,7 +10,6 @@ is printed is what that command answers.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeGuard
@@ -21,7 +20,7 @@ from ingest.analysis.distances import ROOT, Reach
 from ingest.analysis.trees import marked
 from ingest.arrays.array_files import release_pages
 from ingest.errors import NotFound
-from ingest.heap.graph import EPHEMERON, RootKind
+from ingest.heap.graph import EPHEMERON
 from ingest.runtimes import TypeClass
 from ingest.suspects.covers import (
     ENOUGH,
@@ -32,7 +31,7 @@ from ingest.suspects.covers import (
     Covers,
 )
 from ingest.suspects.edges import Edge, Verified, has_bit
-from ingest.suspects.joints import by_size, first_of_chain, is_below, join, some_of
+from ingest.suspects.joints import first_of_chain, is_below, join, some_of
 from ingest.what_if.cut_parser import AND, CutParser
 from ingest.what_if.freed import WhatIf
 
@@ -49,9 +48,16 @@ if TYPE_CHECKING:
 TOO_MUCH = 1.3
 """What a cut may free of what the container of a suspect retains."""
 
-_MUCH_MORE, _NEARLY = 3, 0.97
+MUCH_MORE = 3
+"""What it may free where that is also known to be of the suspect."""
+
+SAMPLE = 256
+"""Objects of a suspect that are looked at."""
+
+NEARLY = 0.97
+"""So much of the bytes of some objects is nearly all."""
+
 _WHOLE = 1 << 24
-_SAMPLE = 256
 _LONGEST_PATH = 100_000
 _FEW_PLACES = 2
 _NEARLY_ALL, _MOST_ALIKE = 0.99, 8
@@ -153,7 +159,7 @@ class Cuts(Covers):
         """
         own, kind = kind, -1 if is_of_own_type else kind
         target, member = self._joint(members, retained_bytes), int(members[0])
-        least, limit = ENOUGH * retained_bytes, _MUCH_MORE * retained_bytes
+        least, limit = ENOUGH * retained_bytes, MUCH_MORE * retained_bytes
         upwards = () if target is None else self._upwards(target, least)
         above = list(islice(upwards, MOST_LEVELS))
         cover = self._shared_cover(members, ROOT if target is None else target, kind)
@@ -339,7 +345,7 @@ class Cuts(Covers):
         heads = rows[(above < 0) | (kinds[above] != kind)]
         table = self._graph.shallow_bytes[list(cut.edges[0].below[:-1])].sum()
         size, most = int(retained[heads].sum()), cut.freed_bytes
-        return size >= ENOUGH * (most - int(table)) and size >= most / _MUCH_MORE
+        return size >= ENOUGH * (most - int(table)) and size >= most / MUCH_MORE
 
     def _shared_cover(
         self, members: NDArray[np.int32], target: int, kind: int
@@ -481,7 +487,7 @@ class Cuts(Covers):
         besides is one only where each member is below an entry of its own.
         """
         graph, metrics = self._graph, self._metrics
-        sample = some_of(members, _SAMPLE)
+        sample = some_of(members, SAMPLE)
         size = np.maximum(metrics.retained_bytes[sample], 1)
         weight = np.maximum(size * _WHOLE // int(size.sum()), 1).astype(np.int32)
         total = np.zeros(len(metrics.dominator), np.int32)
@@ -494,7 +500,7 @@ class Cuts(Covers):
         target = int(at[int(metrics.retained_bytes[at].argmin())])
         if self._class_of(target) == TypeClass.ROOTS:
             return None
-        if metrics.retained_bytes[target] > _MUCH_MORE * retained_bytes:
+        if metrics.retained_bytes[target] > MUCH_MORE * retained_bytes:
             entries = np.unique(entry[found == target])
             if 2 * len(entries) < len(sample) or self._is_global(target):
                 return None
@@ -519,20 +525,6 @@ class Cuts(Covers):
         above = islice(self._upwards(target, 0), 1, MOST_LEVELS)
         return next((at for at in above if self._below(members, at).all()), target)
 
-    def nearest(self, kind: int, members: NDArray[np.int32]) -> tuple[Edge, int] | None:
-        """What to name as the holder of objects, untried, and one of them.
-
-        Args:
-            kind: Their type.
-            members: int32. They, the one that retains most first.
-        """
-        size = int(self._metrics.retained_bytes[members].sum())
-        target = self._joint(members, size)
-        if target is not None and (cover := self._best_cover(target, kind)):
-            return cover[0], int(members[0])
-        found = self._common(kind, members, _SAMPLE)
-        return None if found is None else (found[0], int(found[1][0]))
-
     def member_below(self, edge: Edge, members: NDArray[np.int32]) -> int:
         """One of some objects that is below a place: the first where that is known."""
         below = edge.below[-1]
@@ -556,109 +548,6 @@ class Cuts(Covers):
                 return local
         found = filter(None, (far, near))
         return min(found, key=lambda one: self._says_little(one[0]), default=None)
-
-    # -- objects that are held one by one, in the same role
-
-    def of_group(
-        self, kind: int, members: NDArray[np.int32], most: int = _SAMPLE
-    ) -> tuple[Verified, NDArray[np.int32], bool] | None:
-        """The cut of objects that many places of one role hold, and which of them.
-
-        Args:
-            kind: The type of the objects.
-            members: int32. The objects, the one that retains most first.
-            most: How many are looked at; fewer if there are more.
-
-        Returns:
-            The cut; the objects that the places hold: all of them if there are more
-            than ``most``; and whether other places hold some of what the cut frees.
-            ``None`` if most of the objects have no place in common.
-        """
-        common = self._common(kind, members, most)
-        if common is None:
-            return None
-        edge, held, share = common
-        name = self._graph.type_names[kind]
-        is_value = self._runtime.type_classes([name])[0] != TypeClass.PROGRAM
-        if is_value and self._is_of_values(edge):
-            return None
-        size = int(self._metrics.retained_bytes[held].sum())
-        if len(held) <= most or share >= ENOUGH / TOO_MUCH:  # else it frees too little
-            text, kinds, limit = self.role(edge), self._graph.root_kind, TOO_MUCH
-            if edge.source != ROOT or kinds[edge.row] != RootKind.THREAD:
-                text += f" -> {self._target(edge)}"  # threads end
-            elif len(edge.below) == 1:
-                limit = _MUCH_MORE  # and with them what their frames have
-            if found := self.of_text(text, [edge], held, size, most=limit):
-                return found, held, False
-        if is_value or self._metrics.type_retained_bytes[kind] > TOO_MUCH * size:
-            return None  # a cut of the type frees that much
-        found = self.of_text(self._graph.captions.of(name), [edge], held, size)
-        return None if found is None else (found, held, share < ENOUGH)
-
-    def _is_of_values(self, edge: Edge) -> bool:
-        """Whether the runtime's values hold: texts, which all parts of it have."""
-        if edge.source == ROOT or self._places.part(edge.source) is not None:
-            return False
-        of_threads = self._graph.root_object[self._graph.root_kind == RootKind.THREAD]
-        is_value = self._class_of(edge.source) != TypeClass.PROGRAM
-        return is_value and edge.source not in of_threads
-
-    def of_dominator(self, kind: int, members: NDArray[np.int32]) -> Verified | None:
-        """The cut of objects that wait for the finalizer, or that the runtime shares.
-
-        Args:
-            kind: Their type.
-            members: int32. They, the one that retains most first.
-        """
-        source = int(self._metrics.dominator[members[0]])
-        if source < 0:
-            return None
-        edge = self.edge(source, int(members[0]))
-        size = int(self._metrics.retained_bytes[members].sum())
-        texts = [self._target(edge), f"{self.holder(edge)} -> {self._target(edge)}"]
-        if self.is_of_table(edge):
-            texts.reverse()
-        tried = (self.of_text(text, [edge], members, size) for text in texts)
-        return next(filter(None, tried), None)
-
-    def _common(
-        self, kind: int, members: NDArray[np.int32], most: int
-    ) -> tuple[Edge, NDArray[np.int32], float] | None:
-        """The place, in words, that most objects have in common, and those that do.
-
-        Also their share of the bytes.
-        """
-        members = self._most_of(members)
-        most = most if len(members) <= most else min(most, _SAMPLE)
-        sample, sizes = by_size(members, self._metrics.retained_bytes[members], most)
-        for tier in (0, 1):
-            edges = [self._above(index, kind, tier) for index in sample.tolist()]
-            keys = [
-                None
-                if edge is None or self._is_static_of(edge, index)
-                else (self.role(edge), self._target(edge))
-                for edge, index in zip(edges, sample.tolist(), strict=True)
-            ]
-            total: dict[tuple[str, str] | None, float] = defaultdict(float)
-            for key, size in zip(keys, sizes.tolist(), strict=True):
-                total[key] += size
-            common = max(total, key=total.__getitem__)
-            share = total[common] / sum(total.values())
-            if common is None or 2 * share < 1:
-                continue
-            is_held = np.array([key == common for key in keys], np.bool_)
-            edge = self._on_path(int(sample[np.argmax(is_held)]), kind, tier)
-            assert edge is not None
-            if self.is_weak(edge) and tier == 0:
-                continue
-            return edge, members[is_held] if sample is members else members, share
-        return None
-
-    def _most_of(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Those of some objects, the largest first, that have nearly all bytes."""
-        sums = np.cumsum(self._metrics.retained_bytes[members])
-        return members[: int(np.searchsorted(sums, _NEARLY * sums[-1])) + 1]
 
     def _on_path(self, member: int, kind: int, tier: int) -> Edge | None:
         """The nearest place on a shortest path to an object."""

@@ -151,6 +151,8 @@ def evidence(
         signs.append(kept)
     if busy := _workers(graph, holder):
         signs.append(busy)
+    if each := _own_executors(graph, metrics, members):
+        signs.append(each)
     if done := _tasks_done(graph, metrics, members):
         signs.append(done)
     elif awaited := _awaited(graph, metrics, members):
@@ -280,6 +282,30 @@ def _workers(graph: HeapGraph, holder: Holder) -> str:
     count = places.count(place)
     which = "one of its workers is" if count == 1 else f"{count:,} of its workers are"
     return f"Its queue is not emptied while {which} in {place}."
+
+
+def _own_executors(
+    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
+) -> str:
+    """A sentence if an executor of its own has each of the threads that have objects.
+
+    Such as one that is made for each call, and not shut down.
+    """
+    worker, executors, threads = named(graph.runtime).worker, set[int](), set[int]()
+    if worker not in graph.type_names:
+        return ""
+    kind = graph.type_names.index(worker)
+    for at in some_of(members, _THREADS).tolist():
+        below = -1
+        while at >= 0:
+            if graph.type_index[at] == kind and below >= 0:
+                executors.add(below)
+            below, at = at, int(metrics.path_parent[at])
+        threads.add(below)
+    if len(executors) < 2 or len(executors) < len(threads):
+        return ""
+    name = graph.captions.of(graph.type_name(min(executors)))
+    return f"Each of the threads belongs to a {name} of its own."
 
 
 def place_of_threads(

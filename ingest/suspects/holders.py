@@ -15,9 +15,9 @@ from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH, OF_RUNTIME
-from ingest.suspects.cuts import Cuts
 from ingest.suspects.edges import has_bit
 from ingest.suspects.joints import some_of
+from ingest.suspects.role_cuts import RoleCuts
 from ingest.suspects.steps import folded, shortened
 from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT, ReferencePlaces
 from ingest.words.text import printable
@@ -156,7 +156,7 @@ class Paths:
         # One more for placeholders, whose type is -1.
         self._classes = np.append(classes, np.uint8(TypeClass.LIBRARY))
         self.places = ReferencePlaces(graph)
-        self.cuts = Cuts(graph, metrics, classes, self.places, own)
+        self.cuts = RoleCuts(graph, metrics, classes, self.places, own)
 
     def holder(self, kind: int, members: NDArray[np.int32]) -> Holder | None:
         """What holds most objects of one type; ``None`` if nothing does.

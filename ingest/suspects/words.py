@@ -24,6 +24,7 @@ _ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
 _OF_TABLES = re.compile(r".*(?:Dictionary|List|Map|Queue|Set|Stack)\[\]$")
 """An array of collections, which is none of these itself."""
 _OF_LOCAL = re.compile(r"a (?:frame of [^>]+|local variable) -> (\S+)")
+_THREADS = re.compile(r"threads? (?!.* -> ).+")
 _COROUTINE = re.compile(r"(?:^| and )coroutine ")
 _TASK = re.compile(r"\.Tasks\.")
 
@@ -321,9 +322,8 @@ class Words:
     def _runs_in_thread(self) -> bool:
         """Whether a thread has them because it runs them, until it ends."""
         holder, runs = self.holder, named(self.runtime).runs
-        is_of_thread = holder.root_kind == RootKind.THREAD.label
-        is_of_thread &= holder.index in holder.path[:2]
-        return is_of_thread and holder.reference in runs
+        is_near = holder.index in holder.path[:2] and holder.reference in runs
+        return is_near and holder.root_kind == RootKind.THREAD.label
 
     @property
     def _has_others(self) -> bool:
@@ -566,6 +566,11 @@ class Words:
         elif self.pattern == "lock":
             of = "" if self.holder.reference else "of "
             how = f"have what has the lock {of}{self._holder} release it"
+        elif _THREADS.fullmatch(self.cut):
+            has_workers = named(self.runtime).worker in self.between
+            how = "shut down the executors that have" if has_workers else "end"
+            is_alike = self.cut.startswith("thread ") and self.object_count > 1
+            how += f" {'the threads: ' if is_alike else ''}{self.cut}"
         elif self.pattern in _COLLECTIONS and self.cut.startswith("0x"):
             how = f"{_COLLECTIONS[self.pattern]} at {self._holder}: {self.cut}"
         elif self.pattern in _COLLECTIONS:
@@ -573,16 +578,13 @@ class Words:
         elif " -> " not in self.cut:
             how = f"remove what refers to {self.cut}"
             if self.are_threads:
-                is_alike = self.cut.startswith("thread ") and self.object_count > 1
-                how = f"end the threads: {self.cut}" if is_alike else f"end {self.cut}"
+                how = f"end {self.cut}"
             elif self.place:
                 how = f"end the threads that have {self.cut}"
         elif self._runs_in_thread:
-            threads, these = ("the threads", "these") if self.has_many else (
-                "the thread", "this"
-            )  # fmt: skip
-            how = f"end {threads}, by shutting down what has started {these}"
-            how += f": {self.cut}"
+            s, these = ("s", "these") if self.has_many else ("", "this")
+            how = f"end the thread{s}, by shutting down what has started {these}: "
+            how += self.cut
         elif self.holder.index < 0 and self.holder.root_kind == _FRAME:
             how = f"clear the variables that have {what}, or return: {self.cut}"
         elif self.is_group or (self.holder.index < 0 and self.holder.reference is None):
@@ -692,8 +694,7 @@ def growth_sentence(counts: Sequence[int], before: str) -> str:
         counts: Objects of the type in each dump.
         before: Name of the first dump.
     """
-    grew = counts[-1] - counts[0]
-    more = f"{grew:,} more" if grew > 0 else "no more"
+    more = f"{grew:,} more" if (grew := counts[-1] - counts[0]) > 0 else "no more"
     return (
         f"The whole program has {more} objects of this type than in {before}: "
         f"{series(counts)}."

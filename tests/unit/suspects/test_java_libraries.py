@@ -12,6 +12,8 @@ from tests.unit.suspects.test_java_leaks import JAVA_FRAME, Program, Threads
 if TYPE_CHECKING:
     from pathlib import Path
 
+_CONCURRENT = "java/util/concurrent"
+
 
 def grouped(count: int) -> Program:
     """A flow with so many open groups, each of which has its seat in an array."""
@@ -349,6 +351,41 @@ def test_what_threads_of_one_name_run_ends_with_these(tmp_path: Path) -> None:
         "To free them, end the threads, by shutting down what has started these: "
         "CarrierThread.target -> Worker and a frame of thread Worker-1 -> Worker."
     )
+
+
+@pytest.mark.parametrize("is_one", [False, True])
+def test_what_waits_in_the_queues_of_executors_goes_with_their_threads(
+    is_one: bool, tmp_path: Path
+) -> None:
+    """Each call has made an executor of its own, or all have the same."""
+    shop = Threads()
+    shop.cls("java/lang/CarrierThread", "task", above="java/lang/Thread")
+    executor, worker = f"{_CONCURRENT}/ThreadPoolExecutor", "ThreadPoolExecutor$Worker"
+    shop.cls(executor, "workQueue")
+    shop.cls(f"{_CONCURRENT}/{worker}", "this$0")
+    shop.cls(f"{_CONCURRENT}/LinkedBlockingQueue", "head")
+    shop.cls("app/Get", "data")
+    for number in range(1, 61):
+        if number == 1 or not is_one:
+            gets = [shop.make("app/Get", data=shop.data(90)) for _ in range(9)]
+            array = shop.array("[Ljava/lang/Object;", gets)
+            queue = shop.make(f"{_CONCURRENT}/LinkedBlockingQueue", head=array)
+            pool = shop.make(executor, workQueue=queue)
+        task = shop.make(f"{_CONCURRENT}/{worker}", **{"this$0": pool})
+        name = shop.text(f"call-{number}-thread-1")
+        thread = shop.make("java/lang/CarrierThread", name=name, task=task)
+        shop.dump.root(THREAD_OBJECT, thread, number, 0)
+        shop.dump.root(JAVA_FRAME, queue, number, 0)
+    found = shop.found(tmp_path).suspects[0]
+
+    own = "Each of the threads belongs to a ThreadPoolExecutor of its own."
+    assert (own in found.signs) is not is_one
+    if not is_one:
+        assert found.sentence.startswith("540 Get (")
+        assert found.sentence.endswith(" in a queue by threads call-#-thread-#.")
+        assert found.cut == "threads call-#-thread-#"
+        how = "To free them, shut down the executors that have threads call-#-thread-#."
+        assert found.advice == how
 
 
 @pytest.mark.parametrize("way", ["array", "list", "beans", "inside"])
