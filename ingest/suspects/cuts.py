@@ -59,7 +59,7 @@ NEARLY = 0.97
 
 _WHOLE = 1 << 24
 _LONGEST_PATH = 100_000
-_FEW_PLACES = 2
+_FEW_PLACES, _MANY = 2, 100
 _NEARLY_ALL, _MOST_ALIKE = 0.99, 8
 
 
@@ -203,7 +203,8 @@ class Cuts(Covers):
             # a nearer place, if one of several is enough that is above it.
             ways[:3] = [*ways[1:3], ways[0]]
         if (best := next(chain.from_iterable(ways), None)) is not None:
-            return self._of_sharers(best, own, member) or best
+            sharers = self._of_sharers(best, own, member)
+            return sharers or self._of_collections(best, own, members) or best
         by_address = of_one(lambda one: self._by_address(one, kind, members))
         last = next(chain(unnamed, by_address), None)
         is_named = not unnamed and last is not None and AND not in last.text
@@ -271,6 +272,46 @@ class Cuts(Covers):
         text = f"{self.holder(edge)} -> {self._target(edge)}"
         rows = np.flatnonzero(cut.lost & (self._graph.type_index == kind))
         return self.of_text(text, [edge], rows.astype(np.int32), cut.freed_bytes)
+
+    def _of_collections(
+        self, cut: Verified, kind: int, members: NDArray[np.int32]
+    ) -> Verified | None:
+        """The cut of collections of what leads to some objects, if one is of fields.
+
+        As of requests, each of which a session has by a field: a map has the sessions.
+        Or of the nodes of a tree, which the only object that has its root also has in
+        a map: that object is needed.
+
+        Args:
+            cut: The cut that was found.
+            kind: The type of the objects.
+            members: int32. The objects.
+        """
+        if len(members) < _MANY or all(map(self._is_of_collection, cut.edges)):
+            return None
+        found: list[Edge] = []
+        todo: list[tuple[int, ...]] = [(int(members[len(members) // 2]),)]
+        for path in todo:
+            cover = self._best_cover(path[0], -1)
+            if not cover or len(todo) > MAX_PLACES:
+                return None
+            for edge in cover:
+                below = (*edge.below[:-1], *path)
+                if self._is_of_collection(edge):
+                    found.append(edge._replace(below=below))
+                elif edge.source == ROOT or not self._is_one_of_many(edge):
+                    return None
+                else:
+                    todo.append((edge.source, *below))
+        is_tree = all(self._graph.type_index[edge.source] == kind for edge in found)
+        if is_tree or len(self._words_of(found)) > _FEW_PLACES:
+            return None
+        return self.of_text(self._text(found), found, members, cut.freed_bytes)
+
+    def _is_of_collection(self, edge: Edge) -> bool:
+        """Whether a place refers to a collection that has objects, or an array."""
+        is_it = len(edge.below) == 1  # one of the objects, which may be collections
+        return not is_it and self._class_of(edge.below[0]) == TypeClass.CONTAINER
 
     def alone_bytes(self, cut: Verified) -> int:
         """What one place of a cut alone frees at most; 0 if that is next to nothing."""

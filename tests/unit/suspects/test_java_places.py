@@ -324,6 +324,56 @@ def test_what_has_many_of_a_library_does_not_act_for_each(tmp_path: Path) -> Non
     assert found.advice == how
 
 
+def test_maps_of_what_has_the_objects_are_named_before_its_fields(
+    tmp_path: Path,
+) -> None:
+    """A scope and its session each have a call; the scope is in one map of both."""
+    shop = Program()
+    shop.cls("app/Scopes", "every")
+    shop.cls("app/Factory", "values")
+    shop.cls("app/Scope", "source")
+    shop.cls("app/Session", "call")
+    shop.cls("app/Call", "data")
+    scopes, sessions = [], []
+    for _ in range(300):
+        call = shop.make("app/Call", data=shop.data(500))
+        scopes.append(shop.make("app/Scope", source=call))
+        sessions.append(shop.make("app/Session", call=call))
+    scopes_ = shop.make("app/Scopes", every=shop.map_of(scopes))
+    factory = shop.make("app/Factory", values=shop.map_of(sessions))
+    shop.main(SCOPES=scopes_, FACTORY=factory)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Call (")
+    assert set(found.cut.split(" and ")) == {
+        "Scopes.every -> HashMap", "Factory.values -> HashMap",
+    }  # fmt: skip
+
+
+def test_the_only_object_that_has_a_tree_is_needed(tmp_path: Path) -> None:
+    """As loggers, which a map has as well; of a tree alone its root is told."""
+    shop = Program()
+    shop.cls("log/Context", "root", "cache")
+    shop.cls("log/Logger", "children", "data")
+    shop.cls("log/Handler", "root")
+    shop.cls("log/Service", "context")
+    shop.cls("java/util/ArrayList", "elementData")
+    loggers = [shop.make("log/Logger", data=shop.data(90)) for _ in range(300)]
+    array = shop.array("[Ljava/lang/Object;", loggers)
+    children = shop.make("java/util/ArrayList", elementData=array)
+    root = shop.make("log/Logger", children=children)
+    cache = shop.map_of([root, *loggers])
+    context = shop.make("log/Context", root=root, cache=cache)
+    service = shop.make("log/Service", context=context)
+    shop.main(SERVICE=service, HANDLER=shop.make("log/Handler", root=root))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("300 Logger (")
+    assert set(found.cut.split(" and ")) == {
+        "Context.cache -> HashMap", "Logger.children -> ArrayList",
+    }  # fmt: skip
+
+
 def test_a_coroutine_that_waits_is_cancelled(tmp_path: Path) -> None:
     """What only the runtime has made refers to what waits."""
     shop = Program()
