@@ -576,11 +576,8 @@ class Words:
         elif self.pattern in _COLLECTIONS:
             how = self._of_collection(what, references)
         elif " -> " not in self.cut:
-            how = f"remove what refers to {self.cut}"
-            if self.are_threads:
-                how = f"end {self.cut}"
-            elif self.place:
-                how = f"end the threads that have {self.cut}"
+            do = "end the threads that have" if self.place else "remove what refers to"
+            how = f"{'end' if self.are_threads else do} {self.cut}"
         elif self._runs_in_thread:
             s, these = ("s", "these") if self.has_many else ("", "this")
             how = f"end the thread{s}, by shutting down what has started {these}: "
