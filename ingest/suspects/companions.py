@@ -248,6 +248,8 @@ class Companions:
             kind = self._inside(pile, freed, held.holder.between)
         if kind is not None:
             found = self._collected(held, kind, rows[kinds == kind])
+            if found is None and (elements := self._elements(pile, freed)) is not None:
+                found = self._collected(held, *elements)
             if found is None and (boxed := self._boxed(pile)) is not None:
                 kind = boxed
             return found or self._told_inside(pile, kind, rows[kinds == kind])
@@ -339,7 +341,20 @@ class Companions:
         rows = rows[kinds == kind]
         is_much = 2 * int(sizes[kind]) >= freed.size_bytes
         is_many = len(rows) >= _MANY_VALUES * pile.object_count
-        return (kind, rows) if is_much and is_many else None
+        return self._captured(kind, rows) if is_much and is_many else None
+
+    def _captured(
+        self, kind: int, rows: NDArray[np.int32]
+    ) -> tuple[int, NDArray[np.int32]]:
+        """Some values of a type; or if lambdas of the program have them, these."""
+        above = np.unique(self._metrics.dominator[rows])
+        of = int(self._graph.type_index[above[0]])
+        name, marks, _ = self._graph.type_names[of].partition("$$")
+        (of_class,) = named(self._graph.runtime).type_classes([name])
+        is_own = bool(marks) and of_class == TypeClass.PROGRAM
+        if is_own and (self._graph.type_index[above] == of).all():
+            return of, above
+        return kind, rows
 
     def _beside(self, pile: Pile, freed: _Freed) -> tuple[int, int] | None:
         """Another type of the program that has as many objects outside of the pile's.
@@ -474,5 +489,7 @@ class Companions:
 
     def _counted(self, kind: int, count: int) -> str:
         """How many objects are of a type, with its name."""
-        captions = self._graph.captions
-        return counted_objects(count, captions.of(self._graph.type_names[kind]))
+        name = self._graph.captions.of(self._graph.type_names[kind])
+        for pattern, words in named(self._graph.runtime).spoken:
+            name = re.sub(pattern, words, name)
+        return counted_objects(count, name)

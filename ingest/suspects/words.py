@@ -671,6 +671,7 @@ def collections_word(type_name: str, runtime: str) -> str:
 
 def counted_objects(count: int, name: str) -> str:
     """Objects of a type, as ``960 Tile``; as ``960 bytes objects`` if it is a unit."""
+    name = name.replace("lambda of ", "lambdas of ", int(count != 1))
     return f"{count:,} {_object(name)}{'s' if name in _UNITS and count != 1 else ''}"
 
 

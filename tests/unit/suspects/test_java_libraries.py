@@ -353,6 +353,29 @@ def test_what_threads_of_one_name_run_ends_with_these(tmp_path: Path) -> None:
     )
 
 
+def test_lambdas_that_a_few_objects_have_collected_are_told(tmp_path: Path) -> None:
+    """Each connection has a future, whose listeners are never called."""
+    shop = Program()
+    kind = "app/Pool$$Lambda$14/0x00007f0a40000c18"
+    shop.cls(kind, "arg$1")
+    shop.cls("lib/Channel", "closed")
+    shop.cls("lib/CloseFuture", "listeners")
+    channels = []
+    for _ in range(4):
+        calls = [shop.make(kind, **{"arg$1": shop.data(90)}) for _ in range(300)]
+        array = shop.array("[Ljava/lang/Object;", calls)
+        closed = shop.make("lib/CloseFuture", listeners=array)
+        channels.append(shop.make("lib/Channel", closed=closed))
+    shop.main(CHANNELS=shop.map_of(channels))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("4 Channel (")
+    of_each = " with 1,200 lambdas of Pool in CloseFuture.listeners are held in "
+    assert of_each in found.sentence
+    cut = "CloseFuture.listeners -> Object[]"
+    assert found.advice.endswith(f"; or keep them, and remove entries at {cut}.")
+
+
 @pytest.mark.parametrize("is_one", [False, True])
 def test_what_waits_in_the_queues_of_executors_goes_with_their_threads(
     is_one: bool, tmp_path: Path
