@@ -137,6 +137,9 @@ DOTNET = Runtime(
         "closure": r"DisplayClass",
         "delegate": r"(?:EventHandler|Delegate|Callback)(?:`\d+|[<[].*)*$",
     },
+    # What a subject of Rx has in an array until it is disposed.
+    listeners=r"(?:Observer|SubjectDisposable|Subscription)(?:`\d+)?"
+        r"(?:\[(?!\]).*\]|<.*>)?\[\]$",
     # The box of an async method: AsyncStateMachineBox`1[Result,Shop+<PayAsync>d__3].
     spoken=((r"^.*AsyncStateMachineBox(?:`1)?[\[<](?:.*,)?([^,]*?)\+?"
         r"<(\w+)>\w*[\]>]$", r"AsyncStateMachineBox of \1.\2"),),
@@ -144,6 +147,8 @@ DOTNET = Runtime(
         (r"\b_ThreadPoolWaitOrTimerCallback$",
             "unregister the waits of the thread pool "
             "(RegisteredWaitHandle.Unregister)"),
+        (r"\b(?:SubjectDisposable|Subscription)\b.*\[\]$",
+            "dispose the subscriptions (IDisposable.Dispose)"),
         (r"LoadContext$", "unload the load contexts (AssemblyLoadContext.Unload)"),
         (r"AsyncLocalValueMap$", "reset the AsyncLocal that leads there"),
     ),

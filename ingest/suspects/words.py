@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ingest.words.text import Captions
 
 _NO_COLLECTIONS = ("timer", "registrations", "event handlers", "listeners", "handles")
-_ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*\]|<.*>)(?=(?:\[\])*$)")
+_ARGUMENTS = re.compile(r"(?<=.)(?:`\d+)?(?:\[(?!\]).*?\]|<.*>)(?=(?:\[\])*$)")
 """The type arguments in the name of a type."""
 _OF_TABLES = re.compile(r".*(?:Dictionary|List|Map|Queue|Set|Stack)\[\]$")
 """An array of collections, which is none of these itself."""

@@ -79,3 +79,18 @@ def test_a_collection_without_a_name_is_told_by_what_holds_it() -> None:
     assert words.advice == (
         "To free them, remove entries at Rpc.calls: 0x18a57.table -> Array."
     )
+
+
+def test_arrays_of_generic_types_are_lists_or_have_subscriptions() -> None:
+    """An EventPipe writes type arguments in brackets, too."""
+    cut = "Bus -> Subject`1[Text]"
+    words = dataclasses.replace(_WORDS, runtime="dotnet", cut=cut, between=["Row[A][]"])
+    between = ["Subject`1[Text]", "SubjectDisposable[Text][]"]
+    listeners = dataclasses.replace(words, between=between)
+
+    assert " are held in a list by " in words.sentence
+    assert " are held as listeners by " in listeners.sentence
+    assert listeners.advice == (
+        "To free them, dispose the subscriptions (IDisposable.Dispose), or unregister "
+        f"the listeners at {cut}."
+    )
