@@ -63,7 +63,7 @@ _PATTERNS = {
     "lock": "",
     "lazy list": "",
     "cache": r"Cach|Memo(?!r)",
-    "queue": r"Queue|Deque",
+    "queue": r"Queue(?!\w*(?:Element|Entry|Item|Task)(?!\w))|Deque",
     "linked list": r"LinkedList",
     "map": r"Dictionary|Hashtable|HashMap|HashSet|Bucket|bucket",
     "stack": r"Collections.*Stack",
@@ -264,8 +264,9 @@ class Words:
                 continue  # which has the first one only
             # A delegate holds the other handlers of its event in an array.
             asked = between if pattern == "event handlers" and names else names
-            if pattern in _MANY_IN and self._is_in_outer:
-                asked = self.outer  # what each entry has its own of tells nothing
+            if pattern in (*_MANY_IN, "linked list"):
+                # What each entry has its own of tells nothing.
+                asked = self.outer if self._is_in_outer else self._to_first(names)
             are_listeners = pattern == "listeners" and self._are_listeners(names)
             asked = [_OF_TABLES.sub("[]", _ARGUMENTS.sub("", name)) for name in asked]
             if any(map(matches, asked)) or pattern == self.entries or are_listeners:
@@ -302,6 +303,11 @@ class Words:
                     return True
             is_in = self._has_many_in(name)
         return False
+
+    def _to_first(self, names: Sequence[str]) -> Sequence[str]:
+        """Names of types on the way, to the first that is told as a collection."""
+        is_one = [self._has_many_in(re.sub(r"\[\]$", "", name)) for name in names]
+        return names[: is_one.index(True) + 1] if True in is_one else names
 
     def _has_many_in(self, type_name: str) -> bool:
         """Whether a type is one of collections that are told as such."""
@@ -479,8 +485,10 @@ class Words:
                 text += f", from {_end_of(root)}"
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
         text += ", and by others" if self._has_others else ""
-        if self.meanwhile:
-            text += f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
+        meanwhile = f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
+        text += (
+            meanwhile if self.meanwhile and len(text + meanwhile) < MAX_SENTENCE else ""
+        )
         if self.link and self.pattern == "linked list":
             text += f", each by the {_end_of(self.link)} of another"
         more = "; clearing only one of them frees nothing" if self.also else ""
