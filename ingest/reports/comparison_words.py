@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.compare.dimensions import Change, Dimension
-from ingest.suspects.words import growth_sentence, series
 from ingest.words.text import Captions, human_bytes, printable
 
 if TYPE_CHECKING:
@@ -222,4 +221,23 @@ def gone_paths(comparison: Comparison, by: Dimension) -> list[Difference]:
     return sorted(
         (row for row in gone.values() if row.parent not in gone),
         key=lambda row: (row.more_bytes, row.key),
+    )
+
+
+def series(counts: Iterable[int]) -> str:
+    """Counts of one dump after the other."""
+    return " → ".join(f"{count:,}" for count in counts)
+
+
+def growth_sentence(counts: Sequence[int], before: str) -> str:
+    """How the objects of a type became more from dump to dump.
+
+    Args:
+        counts: Objects of the type in each dump.
+        before: Name of the first dump.
+    """
+    more = f"{grew:,} more" if (grew := counts[-1] - counts[0]) > 0 else "no more"
+    return (
+        f"The whole program has {more} objects of this type than in {before}: "
+        f"{series(counts)}."
     )

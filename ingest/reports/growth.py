@@ -16,10 +16,9 @@ from ingest.compare.growth import FEWEST_DUMPS
 from ingest.gate.findings import growths
 from ingest.gate.rules import Rules
 from ingest.gate.trend import Kind, trend_of
-from ingest.reports.comparison_words import HEADLINES
+from ingest.reports.comparison_words import HEADLINES, growth_sentence, series
 from ingest.reports.render import folded
 from ingest.reports.suspects import NextStep
-from ingest.suspects.words import growth_sentence, series
 from ingest.words.command_line import command
 from ingest.words.text import printable
 

@@ -13,7 +13,7 @@ from ingest.what_if.places import NATIVE_HANDLE, OF_THREADS, UNNAMED_ROOT
 from ingest.words.text import human_bytes, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from ingest.suspects.holders import Holder
     from ingest.words.text import Captions
@@ -686,22 +686,3 @@ def counted_objects(count: int, name: str) -> str:
 def _object(name: str) -> str:
     """An object of a type: by the name of that alone, unless it is called as a unit."""
     return f"{name} object" if name in _UNITS else printable(name)
-
-
-def series(counts: Iterable[int]) -> str:
-    """Counts of one dump after the other."""
-    return " → ".join(f"{count:,}" for count in counts)
-
-
-def growth_sentence(counts: Sequence[int], before: str) -> str:
-    """How the objects of a type became more from dump to dump, after `Words.sentence`.
-
-    Args:
-        counts: Objects of the type in each dump.
-        before: Name of the first dump.
-    """
-    more = f"{grew:,} more" if (grew := counts[-1] - counts[0]) > 0 else "no more"
-    return (
-        f"The whole program has {more} objects of this type than in {before}: "
-        f"{series(counts)}."
-    )

@@ -405,9 +405,9 @@ def test_what_waits_in_the_queues_of_executors_goes_with_their_threads(
     assert (own in found.signs) is not is_one
     if not is_one:
         assert found.sentence.startswith("540 Get (")
-        assert found.sentence.endswith(" in a queue by threads call-#-thread-#.")
-        assert found.cut == "threads call-#-thread-#"
-        how = "To free them, shut down the executors that have threads call-#-thread-#."
+        assert found.sentence.endswith(" in a queue by threads call-#-thread-1.")
+        assert found.cut == "threads call-#-thread-1"
+        how = "To free them, shut down the executors that have threads call-#-thread-1."
         assert found.advice == how
 
 

@@ -94,3 +94,18 @@ def test_arrays_of_generic_types_are_lists_or_have_subscriptions() -> None:
         "To free them, dispose the subscriptions (IDisposable.Dispose), or unregister "
         f"the listeners at {cut}."
     )
+
+
+def test_the_first_collection_on_the_way_says_what_they_are_in() -> None:
+    """Not a class with such a name, nor a list that each entry has of its own."""
+    way = ["java.util.TreeMap", "app.WorkQueueEntry", "java.util.LinkedList"]
+    words = dataclasses.replace(_WORDS, runtime="jvm", between=way)
+
+    assert " are held in a map by " in words.sentence
+
+
+def test_what_ends_of_itself_is_left_out_of_a_long_sentence() -> None:
+    words = dataclasses.replace(_WORDS, also=["x" * 90, "y" * 90])
+    long = dataclasses.replace(words, meanwhile=["a frame of thread timeouts"])
+
+    assert long.sentence == words.sentence
