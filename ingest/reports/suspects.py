@@ -256,6 +256,6 @@ def suspects_text(
     if len(suspects) > 1 and share <= 1 and are_of_heap:
         text += "\n" + folded(
             f"Together these {_COUNTS[min(len(suspects), 5)]} hold {share:.0%} of the "
-            "reachable heap."
+            "reachable heap, and what several of them hold besides."
         )
     return text

@@ -60,7 +60,7 @@ NEARLY = 0.97
 _WHOLE = 1 << 24
 _LONGEST_PATH = 100_000
 _FEW_PLACES, _MANY = 2, 100
-_NEARLY_ALL, _MOST_ALIKE = 0.99, 8
+_NEARLY_ALL, _MOST_ALIKE, _ALONE = 0.99, 8, 0.01
 
 
 class Cuts(Covers):
@@ -315,7 +315,7 @@ class Cuts(Covers):
 
     def alone_bytes(self, cut: Verified) -> int:
         """What one place of a cut alone frees at most; 0 if that is next to nothing."""
-        dominator, least = self._metrics.dominator, (1 - ENOUGH) * cut.freed_bytes
+        dominator, least = self._metrics.dominator, _ALONE * cut.freed_bytes
         if all(dominator[below] != source for source, _, (below, *_) in cut.edges):
             return 0  # all lead to the same
         texts = map(self._text, self._words_of(cut.edges).values())
