@@ -62,6 +62,9 @@ KEY_FIELDS = frozenset(("key", "_key", "referent", OF_KEY))
 
 _MOST_FIELDS, _SAMPLE = 3, 64
 
+_SEVERAL_LOADERS = 3
+"""So many class loaders of one type are told, each of which has classes of its own."""
+
 
 @kernel
 def _sum_owned(
@@ -243,6 +246,8 @@ class Companions:
         rows = rows_where(lost)
         freed = _Freed(rows, graph.type_index[rows], held.cut.freed_bytes)
         kinds = freed.kinds
+        if loaders := self._loaders(pile, freed):
+            return loaders, ""
         kind = self._of_each(pile, lost)
         if kind is None:
             kind = self._inside(pile, freed, held.holder.between)
@@ -276,6 +281,21 @@ class Companions:
         return self._with_keys(
             kind, rows, int(np.count_nonzero(freed.kinds == kind))
         ), ""
+
+    def _loaders(self, pile: Pile, freed: _Freed) -> str:
+        """The program's class loaders that are freed with values, if there are several.
+
+        As of plug-ins, whose classes have the values in static fields.
+        """
+        graph, search = self._graph, re.compile(named(self._graph.runtime).loaders)
+        if self._classes[pile.type_index] == TypeClass.PROGRAM:
+            return ""
+        many = count_by(freed.kinds, len(graph.type_names))
+        many[self._classes != TypeClass.PROGRAM] = 0
+        for kind in np.flatnonzero(many >= _SEVERAL_LOADERS).tolist():
+            if search.search(graph.type_names[kind]):
+                return self._counted(kind, int(many[kind]))
+        return ""
 
     def _with_keys(self, kind: int, rows: NDArray[np.int32], count: int) -> str:
         """How many objects of some rows are of a type, and whether they are keys."""

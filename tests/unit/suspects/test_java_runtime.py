@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ingest.analysis.metrics import analyse
-from tests.dumps.hprof import INT, JNI_GLOBAL
+from tests.dumps.hprof import INT, JNI_GLOBAL, OBJECT
 from tests.unit.suspects.test_evidence import graph_of
 from tests.unit.suspects.test_java_leaks import Program
 
@@ -122,3 +122,27 @@ def test_arrays_in_gaps_may_be_of_the_collector(
     filled = "50 int[], with which the collector also fills gaps"
 
     assert (filled in shop.found(tmp_path).garbage) == has_fillers
+
+
+def test_the_class_loaders_of_plug_ins_are_told_with_their_values(
+    tmp_path: Path,
+) -> None:
+    """A cache of types has the classes, and these their loaders and static fields."""
+    shop = Program()
+    shop.cls("java/lang/ClassLoader", "parent")
+    shop.cls("app/PluginLoader$ClassLoader", above="java/lang/ClassLoader")
+    shop.cls("java/util/Optional", "value")
+    types = []
+    for at in range(60):
+        loader = shop.make("app/PluginLoader$ClassLoader")
+        statics: dict[str, tuple[int, float]] = {"TABLE": (OBJECT, shop.data(900))}
+        class_id = 0x7000_0000 + 4096 * at
+        shop.dump.loaded(f"plug/Plugin{at}", class_id)
+        shop.dump.cls(f"plug/Plugin{at}", class_id, statics=statics, loader=loader)
+        types.append(shop.make("java/util/Optional", value=class_id))
+    shop.main(TYPES=shop.map_of(types))
+    (found,) = shop.found(tmp_path).suspects
+
+    assert found.sentence.startswith("60 byte[] (")
+    of_each = " with 60 PluginLoader$ClassLoader are held in a map by static field "
+    assert of_each in found.sentence
