@@ -53,7 +53,7 @@ V8 = Runtime(
         "PriorityQueue", "ImmediateList", "EventEmitter", "EventTarget",
         "NodeEventTarget",
         "FixedQueue", "FixedCircularBuffer", "BufferList",
-        "AsyncResource", "AsyncLocalStorage", "Module", "ModuleMap", "ModuleWrap",
+        "AsyncResource", "Module", "ModuleMap", "ModuleWrap",
         "{default}",  # by which compiled code refers to a module
         "V8EventListener", "EventListener", "JSEventHandler*", "EventTargetData",
         "RegisteredEventListener", "ScheduledAction", "DOMTimer",
@@ -71,6 +71,7 @@ V8 = Runtime(
         # All of the browser but elements, documents (HTML, XML) and windows.
         "Detached [!<HXW]*", "node::*",
         "process", "console", "Console", "Math", "JSON", "Atomics", "Reflect", "Intl*",
+        "AsyncLocalStorage",
         "WebAssembly*", "URL", "URLSearchParams", "Headers", "Request", "Response",
         "Socket", "Server", "IncomingMessage", "ServerResponse", "Agent", "TCP", "Pipe",
         "*Wrap", "ReadableState", "WritableState", "Readable", "Writable", "Duplex",

@@ -7,6 +7,7 @@ values of the runtime; the first of these is the object's *entry*.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -197,7 +198,26 @@ def _statics(graph: HeapGraph) -> Bools:
             is_field = np.array([name in told for name in graph.field_names], np.bool_)
             rows = rows[_are_of_program(graph, rows)]
         _mark(graph, rows, is_field if words else None, found)
+    _mark_collections(graph, found)
     return found
+
+
+def _mark_collections(graph: HeapGraph, found: Bools) -> None:
+    """Mark the collections in variables of the runtime's own modules.
+
+    Each may have something for each of the program's calls.
+    """
+    runtime, names = named(graph.runtime), graph.type_names
+    if not runtime.module_prefix:
+        return
+    is_module = runtime.type_classes(names) == TypeClass.METADATA
+    is_module &= [name.startswith(runtime.module_prefix) for name in names]
+    rows = np.flatnonzero(np.append(is_module, False)[graph.type_index])
+    in_variables = np.zeros(len(found), np.bool_)
+    _mark(graph, rows, None, in_variables)
+    word = re.compile("|".join(runtime.patterns[one] for one in ("map", "list")))
+    is_one = [word.search(name) is not None for name in names]
+    found |= in_variables & np.array([*is_one, False], np.bool_)[graph.type_index]
 
 
 def _are_of_program(graph: HeapGraph, rows: NDArray[np.int64]) -> Bools:

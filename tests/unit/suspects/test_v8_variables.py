@@ -270,6 +270,26 @@ def test_what_functions_of_node_and_promises_have_is_no_metadata(
     assert findings_of(heap, tmp_path).metadata_bytes < 30_000
 
 
+def test_what_a_list_of_a_module_of_node_has_is_told(tmp_path: Path) -> None:
+    """As each AsyncLocalStorage that was not disabled."""
+    heap = program()
+    run = closure(heap, "run", "node:async_hooks")
+    native = heap.node("object", "system / NativeContext", 40)
+    module = scope_of(heap, run, native)
+    storages = [heap.node("object", "AsyncLocalStorage", 400) for _ in range(_MANY)]
+    listed = holding(heap, "Array", storages)
+    heap.edge(module, "context", "storageList", listed)
+    heap.edge(listed, "internal", "map", heap.node("object shape", "", 8))
+    heap.edge(1, "property", "run", run)
+
+    found = findings_of(heap, tmp_path)
+
+    (suspect,) = found.suspects
+    assert suspect.cut == "module-level storageList of node:async_hooks -> Array"
+    assert f"{_MANY:,} AsyncLocalStorage" in suspect.sentence
+    assert found.metadata_bytes < 400 * _MANY
+
+
 @pytest.mark.parametrize("is_folded", [True, False])
 def test_an_emptied_array_is_told_with_its_room(
     is_folded: bool, tmp_path: Path
