@@ -664,7 +664,8 @@ class PileSearch:
         many = count_by(kinds, len(self.classes))
         # Of sets, each with a map of its own, the sets.
         sizes = sum_by(kinds, self.metrics.retained_bytes[found], len(self.classes))
-        known, names = named(self.graph.runtime).collections, self.graph.type_names
+        runtime, names = named(self.graph.runtime), self.graph.type_names
+        known = {*runtime.collections, *runtime.awaits}  # or tasks with their results
         for kind in np.lexsort((-sizes, -many)).tolist():
             if many[kind] < _LEAST_ROWS:
                 break

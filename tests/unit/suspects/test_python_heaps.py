@@ -379,6 +379,22 @@ def test_tasks_that_are_done_and_held_are_told(
     assert suspect_of(heap, tmp_path).signs == ((text,) if is_told else ())
 
 
+def test_tasks_are_told_not_the_values_in_their_results(tmp_path: Path) -> None:
+    tasks = [0x200000 + 64 * at for at in range(_MANY)]
+    rows = [0x300000 + 64 * at for at in range(_MANY)]
+    texts = [_PAGES + 1024 * at for at in range(4 * _MANY)]
+    heap = HrpyHeap().variable("TASKS", _OWNER)
+    heap.chunk("list", [_OWNER], rest=[tasks], lengths=[_MANY], flags=Flag.ELEMENTS)
+    heap.chunk("_asyncio.Task", tasks, size=160, named={"_result": rows})
+    heap.chunk(
+        "list", rows, size=300, rest=[texts[at::_MANY] for at in range(_MANY)],
+        lengths=[4] * _MANY, flags=Flag.ELEMENTS,
+    )  # fmt: skip
+    heap.chunk("str", texts, size=70)
+
+    assert suspect_of(heap, tmp_path).sentence.startswith(f"{_MANY:,} Task (")
+
+
 def test_what_has_a_holder_of_the_same_type_is_told(tmp_path: Path) -> None:
     callbacks = [_PAGES + 1024 * at for at in range(_MANY)]
     heap = HrpyHeap().variable("CHANNEL", _OWNER)
