@@ -12,7 +12,7 @@ import numpy as np
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.compiled import kernel
-from ingest.heap.graph import NO_TYPE, OF_KEY
+from ingest.heap.graph import OF_KEY
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH, MOST_LEVELS
 from ingest.suspects.joints import some_of
@@ -138,8 +138,15 @@ class Companions:
             return found, ""
         if several := self._several(held):
             return f"the {several}", f"in {several} {{}}"
-        if fields := self._fields(held):
+        between = held.holder.between
+        if between and (fields := self._fields(held, between[0])):
             return fields, f"in the fields {fields}"
+        if (part := self._part(held)) >= 0:
+            words = printable(self._graph.captions.of(self._graph.type_name(part)))
+            if fields := self._fields(held, part):
+                of = f"{fields} of the {words}"
+                return of, f"in the fields {fields} of one {words}, {{}}"
+            return "", f"through one {words}, {{}}"
         graph, classes = self._graph, self._classes
         return collection_below(graph, classes, held.holder, held.cut.text), ""
 
@@ -185,10 +192,26 @@ class Companions:
         words = collections_word(graph.type_names[types[0]], graph.runtime)
         return f"{len(found):,} {words}"
 
-    def _fields(self, held: Held) -> str:
-        """The fields that together hold a pile, where the cut is above them."""
-        pile, between = held.pile, held.holder.between
-        kind = self._graph.type_index[between[0]] if between else NO_TYPE
+    def _part(self, held: Held) -> int:
+        """The one entry of the cut's collection that has a pile; -1 for none."""
+        graph, kinds = self._graph, self._graph.type_index
+        least = ENOUGH * held.cut.freed_bytes
+        for at in () if held.is_group else held.holder.between:
+            kind, name = int(kinds[at]), graph.type_name(at)
+            if kind < 0 or self._metrics.retained_bytes[at] < least:
+                break
+            if self._classes[kind] == TypeClass.PROGRAM:
+                is_in = at != held.holder.between[0] and kind != held.pile.type_index
+                return at if is_in else -1
+            is_inside = name.endswith("[]")
+            is_inside |= is_inside_collection(normalised_type(name))
+            if not (is_inside or is_collection(graph, self._classes, kind)):
+                break
+        return -1
+
+    def _fields(self, held: Held, at: int) -> str:
+        """The fields of an object that together hold a pile, if the cut is above it."""
+        pile, kind = held.pile, self._graph.type_index[at]
         is_object = kind >= 0 and self._classes[kind] in (
             # What is private in a library is no matter of the program.
             _OWN if named(self._graph.runtime).has_private_fields else _VALUES
@@ -198,8 +221,8 @@ class Companions:
         size = int(self._metrics.retained_bytes[pile.members].sum())
         found = self._paths.cuts.fields(pile.type_index, pile.members, size)
         least = ENOUGH * held.cut.freed_bytes
-        if not found and self._metrics.retained_bytes[between[0]] >= least:
-            found = self._paths.cuts.fields_above(between[0], pile.members)
+        if not found and self._metrics.retained_bytes[at] >= least:
+            found = self._paths.cuts.fields_above(at, pile.members)
         if not 1 < len(found) <= _MOST_FIELDS:
             return ""
         *most, last = map(printable, found)

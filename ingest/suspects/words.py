@@ -459,7 +459,7 @@ class Words:
         else:
             phrase = _PHRASES[self.pattern]
             if self.spread and self.pattern not in _NO_COLLECTIONS:
-                phrase = self.spread.replace("{}", phrase)
+                phrase = self.spread.replace("{}", phrase).rstrip(", ")
             if self._waker:
                 phrase += f" of the {self._short(self._waker)}"
             is_handler = self.entries == "event handlers"
