@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from fnmatch import translate
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -440,6 +441,26 @@ class Runtime:
     @cached_property
     def _is_sign(self) -> Callable[[str], object]:
         return _any(self.signs)
+
+    def frees(self, cut: str, of: str) -> str:
+        """What a program does in place of a cut, part by part; empty if unknown.
+
+        Args:
+            cut: The cut.
+            of: What to write before a colon and the part of the cut.
+        """
+        parts = cut.split(" and ")
+        found = [
+            next((words for way, words in self.freed_by if re.search(way, part)), "")
+            for part in parts
+        ]
+        if len({*found} - {""}) < 2:
+            known = (words for way, words in self.freed_by if re.search(way, cut))
+            return "".join(f"{words}{of}: {cut}" for words in islice(known, 1))
+        told = zip(found, parts, strict=True)
+        return ", and ".join(
+            f"{words}: {part}" if words else f"clear {part}" for words, part in told
+        )
 
     @cached_property
     def is_bounded(self) -> Callable[[str], object]:

@@ -61,13 +61,19 @@ RUBY = Runtime(
     holders={"Class": _CLASS, "Module": _CLASS, "Thread": {"": "a thread"}},
     weak_holders=("Thread",),
     function_type="Proc",
-    freed_by=((r"the Ruby virtual machine -> Ractor$", "end the threads"),),
+    freed_by=(
+        (r"the Ruby virtual machine -> Ractor$", "end the threads"),
+        (r"\(define_finalizer\) ->", "make the blocks of their finalizers where no "
+            "variable has them, or call ObjectSpace.undefine_finalizer"),
+    ),
     root_words={
         "internal": "the Ruby virtual machine",
         "static": "a global variable",
         "handle": "code in C",
         "local": "the stack of a thread",  # which is read word by word
         "runtime": "the Ruby virtual machine",
+        # These are of objects in use, too: a block is held until its object is freed.
+        "finalizer_queue": "the finalizers that are defined (define_finalizer)",
     },
     stack_of="Thread",
     patterns={"map": r"^Hash$|^Set$", "list": r"^Array$", "closure": r"^Proc$",

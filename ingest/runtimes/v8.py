@@ -108,8 +108,18 @@ V8 = Runtime(
     freed_by=(
         (r" of ext:", "end the operations that are under way, such as requests"),
         (r"\.jQuery\d+ ->", "remove what jQuery keeps (with off() or removeData())"),
+        (r"^the timers of the page ->",
+            "cancel the timers (with clearTimeout() or clearInterval())"),
     ),
-    spoken=((r"^ScriptedAnimationController$", "requestAnimationFrame"),),
+    spoken=(
+        (r"^ScriptedAnimationController$", "requestAnimationFrame"),
+        # A property of the global object, without the address of the page.
+        (r"^Window (?:\[JSGlobalObject\] )?/ \S+?(?=\.jQuery\d+$)", "window"),
+    ),
+    holders={
+        f"{before}DOMTimerCoordinator": {"": "the timers of the page"}
+        for before in ("", "blink::", "blink::(anonymous namespace)::")
+    },
     root_words={"handle": "a native handle"},
     patterns={
         "timer": r"^(?:Timeout|Immediate|TimersList|DOMTimer|ScheduledAction"

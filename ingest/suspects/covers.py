@@ -59,6 +59,9 @@ WIDE = 64
 MOST_LEVELS = 32
 _NEAR, _FEW, _CLIMBED = 4, 20, 8 * WIDE
 _OUTER_SCOPE, _CONTEXT = "previous", "system / "
+OF_BROWSER = re.compile(r"(?:\w+<)?(?:Basic)?Heap")
+"""Collections of a browser's own."""
+
 _LONGEST_CHAIN, _MOST_BETWEEN = 8, 500
 MAX_STEPS = 20_000
 
@@ -173,6 +176,11 @@ class Covers:
         return found
 
     # -- places
+
+    def _caption(self, type_name: str) -> str:
+        """A type in a cut: any in place of a browser's own, whose names are long."""
+        caption = self._graph.captions.of(type_name)
+        return "*" if OF_BROWSER.match(caption) else caption
 
     def is_weak(self, edge: Edge) -> bool:
         """Whether it is a frame or a root that says little: the last of owners."""

@@ -90,7 +90,7 @@ class Cuts(Covers):
         graph, parts = self._graph, []
         for words, some in self._words_of(edges).items():
             targets = {graph.type_name(edge.below[0]) for edge in some}
-            target = graph.captions.of(targets.pop()) if len(targets) == 1 else "*"
+            target = self._caption(targets.pop()) if len(targets) == 1 else "*"
             if by_address and some[0].source != ROOT:
                 for edge in some:
                     field = self.field(edge)

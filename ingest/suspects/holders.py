@@ -14,7 +14,7 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.covers import ENOUGH, OF_RUNTIME
+from ingest.suspects.covers import ENOUGH, OF_BROWSER, OF_RUNTIME
 from ingest.suspects.edges import has_bit
 from ingest.suspects.joints import some_of
 from ingest.suspects.role_cuts import RoleCuts
@@ -65,9 +65,6 @@ _CLASS = re.compile(r"(?!(?:Function|Object|Array|Map|Set|module|scope)\b)[A-Za-
 """A type of JavaScript with a class, which a developer can find."""
 
 _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
-
-OF_BROWSER = re.compile(r"(?:\w+<)?(?:Basic)?Heap")
-"""Collections of a browser's own."""
 
 
 @dataclass(frozen=True, slots=True)

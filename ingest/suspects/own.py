@@ -11,8 +11,8 @@ import numpy as np
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.covers import ENOUGH
-from ingest.suspects.holders import COLLECTION, OF_BROWSER
+from ingest.suspects.covers import ENOUGH, OF_BROWSER
+from ingest.suspects.holders import COLLECTION
 from ingest.suspects.joints import some_of
 from ingest.what_if.places import target_of
 from ingest.words.text import printable

@@ -50,6 +50,9 @@ class RoleCuts(Cuts):
             text, kinds, limit = self.role(edge), self._graph.root_kind, TOO_MUCH
             if edge.source != ROOT or kinds[edge.row] != RootKind.THREAD:
                 text += f" -> {self._target(edge)}"  # threads end
+                # What leads to each of them is its own.
+                way = int(self._graph.shallow_bytes[list(edge.below[:-1])].sum())
+                limit = min(limit * (1 + len(held) * way / size), MUCH_MORE)
             elif len(edge.below) == 1:
                 limit = MUCH_MORE  # and with them what their frames have
             if found := self.of_text(text, [edge], held, size, most=limit):

@@ -32,6 +32,24 @@ def shortened(value: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def beginning_of(text: str, most: int) -> str:
+    """The beginning of a text of at most so many characters, with whole words."""
+    if len(text) <= most:
+        return text
+    end = text.rfind(" ", 0, most)
+    return f"{text[: end if 2 * end > most else most - 1]}…"
+
+
+def end_of(text: str, most: int) -> str:
+    """The end of a text of at most so many characters, with whole words."""
+    text = text if len(text) <= most else _FOLDER.sub("(", text)
+    if len(text) <= most:
+        return text
+    begin = len(text) - most + 1
+    word = text.find(" ", begin - 1, begin + most // 2)
+    return f"…{text[begin if word < 0 else word :]}"
+
+
 def folded(kinds: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
     """Positions to write of a path, each with the number left out before it.
 

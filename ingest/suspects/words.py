@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ingest.heap.graph import EPHEMERON, RootKind
 from ingest.runtimes import named
+from ingest.suspects.steps import beginning_of, end_of
 from ingest.what_if.places import NATIVE_HANDLE, OF_THREADS, UNNAMED_ROOT
 from ingest.words.text import human_bytes, printable
 
@@ -133,12 +134,11 @@ _LONG_SHAPE = re.compile(r"(\{(?:[^,{}]+, ){3})[^{}]{20,}(?:\}|…$)")
 
 def _end_of(text: str) -> str:
     """The end of a long name, which tells more than what is before it."""
-    text = _LONG_SHAPE.sub(r"\1…}", text)
-    return text if len(text) <= 2 * _MAX_NAME else "…" + text[1 - 2 * _MAX_NAME :]
+    return end_of(_LONG_SHAPE.sub(r"\1…}", text), 2 * _MAX_NAME)
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= MAX_SENTENCE else text[: MAX_SENTENCE - 1] + "…"
+    return beginning_of(text, MAX_SENTENCE)
 
 
 @dataclass(frozen=True)
@@ -600,11 +600,11 @@ class Words:
                 how = f"have {self.library[0]} {how}"
         if (self.is_group or self.also) and re.search(_COROUTINE, self.cut):
             how += ", or end or cancel the coroutines"
+        of = f", of {self.inner}" if "[" in self.inner else ""
+        how = named(self.runtime).frees(self.cut, of) or how
         for pattern, words in named(self.runtime).freed_by:
-            if re.search(pattern, self.cut):
-                of = f", of {self.inner}" if "[" in self.inner else ""
-                how = f"{words}{of}: {self.cut}"
-            elif any(re.search(pattern, name) for name in self.between):
+            is_told = re.search(pattern, self.cut) is not None
+            if not is_told and any(re.search(pattern, one) for one in self.between):
                 how = f"{words}, or {how}"
         return how
 

@@ -534,7 +534,7 @@ def _matches(template: str, text: str) -> Iterator[tuple[str, str | None]]:
         if (
             text.startswith(before)
             and text.endswith(after)
-            and len(text) > len(before) + len(after)
+            and (len(text) > len(before) + len(after) or text == template)
         ):
             yield text[len(before) : len(text) - len(after)], None
         return

@@ -219,3 +219,22 @@ def test_collections_in_one_of_their_own_type_are_no_linked_list(
 
     assert found.sentence.startswith(f"{_MANY} {kind.capitalize()} (")
     assert f" are held in a {words} by a class-level variable of " in found.sentence
+
+
+def test_blocks_of_finalizers_that_are_defined_are_told_as_such(tmp_path: Path) -> None:
+    """What has each object is its own, and may have more bytes than the object."""
+    heap = RubyHeap().root("vm", OBJECT, 0x2000).core()
+    heap.module(0x2000, "Shop::Page", OBJECT)
+    tables = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.root("finalizers", *tables)
+    for at in tables:
+        heap.obj(at, "ARRAY", 0, at + 0x10000, length=1)
+        heap.obj(at + 0x10000, "DATA", PROC, at + 0x20000, struct="proc", memsize=80)
+        heap.obj(at + 0x20000, "OBJECT", 0x2000, memsize=160)
+
+    found = suspect_of(heap, tmp_path)
+
+    what = "the finalizers that are defined (define_finalizer)"
+    assert found.sentence.startswith("400 Page (")
+    assert found.sentence.endswith(f" by {what}.")
+    assert found.cut == f"{what} -> (array)"

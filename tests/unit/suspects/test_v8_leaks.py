@@ -805,3 +805,24 @@ def test_messages_in_the_queues_of_a_few_peers_are_one_suspect(tmp_path: Path) -
     assert "with 400 Order are held in a list by Peer.queue." in found.sentence
     assert found.cut == "Peer.queue -> Array"
     assert found.retained_bytes == 200 * _MANY + 3 * (48 * _MANY + 16)
+
+
+def test_timers_of_a_page_are_told_as_such(tmp_path: Path) -> None:
+    """Beside what jQuery keeps: each is ended in its own way."""
+    heap = program()
+    views = [heap.node("object", "View", 200) for _ in range(_MANY)]
+    kept = holding(heap, "Array", views)
+    timers = holding(heap, "blink::HeapVectorBacking<DOMTimer>", views)
+    coordinator = "blink::(anonymous namespace)::DOMTimerCoordinator"
+    page = heap.node("object", "Window", 40, [
+        ("element", 1, heap.node("native", coordinator, 40, [("element", 1, timers)])),
+        ("property", "jQuery3601", kept),
+    ])  # fmt: skip
+    heap.edge(1, "property", "page", page)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert "and by the timers of the page" in suspect.sentence
+    assert "the timers of the page -> *" in suspect.cut
+    assert "removeData()): Window.jQuery3601 -> Array" in suspect.advice
+    assert "or clearInterval()): the timers of the page -> *" in suspect.advice

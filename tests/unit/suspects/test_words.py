@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ingest.suspects.holders import Holder
+from ingest.suspects.steps import beginning_of, end_of
 from ingest.suspects.words import Words
 from ingest.words.text import Captions
 
@@ -109,3 +110,12 @@ def test_what_ends_of_itself_is_left_out_of_a_long_sentence() -> None:
     long = dataclasses.replace(words, meanwhile=["a frame of thread timeouts"])
 
     assert long.sentence == words.sentence
+
+
+def test_a_text_is_shortened_between_words() -> None:
+    text = f"local variable lst of {'Sniffer.' * 16}_run"
+    assert end_of(text, 140) == f"… lst of {'Sniffer.' * 16}_run"
+    assert end_of("x" * 50, 10) == f"…{'x' * 9}"
+    assert end_of("f (/srv/a/long/folder/app.py:3)", 20) == "f (app.py:3)"
+    assert beginning_of("one two three", 10) == "one two…"
+    assert beginning_of("x" * 50, 10) == f"{'x' * 9}…"
