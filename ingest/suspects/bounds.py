@@ -50,7 +50,7 @@ _TOO_MUCH = 2
 """A cache with more than so many times its bound does not keep to it."""
 
 _MANY_TIMES, _FAR = 50, 4
-"""Of so many collections none bounds what all have; nor does a bound so far above."""
+"""Of so many collections none bounds what all have; a bound so far above comes late."""
 
 _SAMPLE, _STEPS = 1000, 64
 
@@ -100,18 +100,19 @@ def of_cache(
                 continue
             count = _entry_count(graph, metrics, holder, index, members)
             is_of_bytes = is_own and limit[0].lower().endswith(_OF_SIZE)
-            may_weigh = is_of_bytes or runtime.has_private_fields
-            if _FAR * max(count, len(members)) < bound and not may_weigh:
-                return "", ""
             if count > _TOO_MUCH * bound:
                 if is_of_bytes:
                     break
                 return f"{what} has far more entries than {of_bound}.", ""
             is_full = is_own and not runtime.entries_fields and abs(bound - count) <= 1
             has = f" and has {count:,}," if is_full else ""
+            may_weigh = is_of_bytes or runtime.has_private_fields
+            is_far = _FAR * max(count, len(members)) < bound and not may_weigh
+            what_follows = (
+                "it grows no further" if is_far else "this may be its normal size"
+            )
             return "", (
-                f"{what} drops entries beyond {of_bound},{has} so this may be its "
-                "normal size."
+                f"{what} drops entries beyond {of_bound},{has} so {what_follows}."
             )
     return "", _by_name(graph, metrics, holder, members)
 

@@ -297,6 +297,8 @@ class Cuts(Covers):
                 return None
             for edge in cover:
                 below = (*edge.below[:-1], *path)
+                if self._is_element(edge):
+                    return None  # of a collection of the program's own
                 if self._is_of_collection(edge):
                     found.append(edge._replace(below=below))
                 elif edge.source == ROOT or not self._is_one_of_many(edge):
@@ -307,6 +309,10 @@ class Cuts(Covers):
         if is_tree or len(self._words_of(found)) > _FEW_PLACES:
             return None
         return self.of_text(self._text(found), found, members, cut.freed_bytes)
+
+    def _is_element(self, edge: Edge) -> bool:
+        field = None if edge.source == ROOT else self._graph.field_name(edge.row)
+        return field is not None and field.startswith("[")
 
     def _is_of_collection(self, edge: Edge) -> bool:
         """Whether a place refers to a collection that has objects, or an array."""

@@ -502,13 +502,12 @@ def test_only_entries_of_a_cache_are_compared_with_its_bound(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("queues", "bound", "is_doubted"), [
-    (1, _MANY, True), (1, 5 * _MANY, False), (4, _MANY // 4, True), (100, 4, False),
+    (1, _MANY, True), (1, 5 * _MANY, True), (4, _MANY // 4, True), (100, 4, False),
     (100, 500, False),
 ])  # fmt: skip
 def test_bounds_of_many_queues_bound_nothing(
     queues: int, bound: int, tmp_path: Path, *, is_doubted: bool
 ) -> None:
-    """Nor does one that is far from being reached."""
     heap = HrpyHeap().variable("EVENTS", _OWNER)
     events = pages(heap)[1::2]
     rows = [0x200000 + 64 * at for at in range(queues)]
@@ -524,6 +523,12 @@ def test_bounds_of_many_queues_bound_nothing(
 
     assert found.sentence.startswith(f"{_MANY} Page (")
     assert bool(found.doubts) == is_doubted
+    ends = (
+        "so it grows no further."
+        if bound > _MANY
+        else "so this may be its normal size."
+    )
+    assert all(doubt.endswith(ends) for doubt in found.doubts)
 
 
 def test_both_fields_of_what_something_in_c_has_too_are_named(tmp_path: Path) -> None:
