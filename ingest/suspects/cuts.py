@@ -287,7 +287,10 @@ class Cuts(Covers):
             kind: The type of the objects.
             members: int32. The objects.
         """
-        of_collections = (self._is_of_collection(edge, kind) for edge in cut.edges)
+        of_collections = (
+            edge.source != ROOT and self._is_of_collection(edge, kind)
+            for edge in cut.edges
+        )
         if len(members) < _MANY or all(of_collections):
             return None
         found: list[Edge] = []
