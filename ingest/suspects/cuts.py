@@ -287,11 +287,14 @@ class Cuts(Covers):
             kind: The type of the objects.
             members: int32. The objects.
         """
-        of_collections = (
-            edge.source != ROOT and self._is_of_collection(edge, kind)
+        kinds = self._graph.type_index
+        are_of_collections = all(
+            edge.source != ROOT
+            and kinds[edge.below[0]] != kind
+            and self._class_of(edge.below[0]) == TypeClass.CONTAINER
             for edge in cut.edges
         )
-        if len(members) < _MANY or all(of_collections):
+        if len(members) < _MANY or are_of_collections:
             return None
         found: list[Edge] = []
         todo: list[tuple[int, ...]] = [(int(members[len(members) // 2]),)]
@@ -303,7 +306,7 @@ class Cuts(Covers):
                 below = (*edge.below[:-1], *path)
                 if self._is_element(edge):
                     return None  # of a collection of the program's own
-                if self._is_of_collection(edge, kind):
+                if self._is_of_collection(edge):
                     found.append(edge._replace(below=below))
                 elif edge.source == ROOT or not self._is_one_of_many(edge):
                     return None
@@ -318,13 +321,10 @@ class Cuts(Covers):
         field = None if edge.source == ROOT else self._graph.field_name(edge.row)
         return field is not None and field.startswith("[")
 
-    def _is_of_collection(self, edge: Edge, kind: int) -> bool:
-        """Whether a place refers to a collection that has objects, or an array.
-
-        Not to one of the objects, which may be collections.
-        """
-        is_one = self._graph.type_index[edge.below[0]] == kind
-        return not is_one and self._class_of(edge.below[0]) == TypeClass.CONTAINER
+    def _is_of_collection(self, edge: Edge) -> bool:
+        """Whether a place refers to a collection that has objects, or an array."""
+        is_it = len(edge.below) == 1  # one of the objects, which may be collections
+        return not is_it and self._class_of(edge.below[0]) == TypeClass.CONTAINER
 
     def alone_bytes(self, cut: Verified) -> int:
         """What one place of a cut alone frees at most; 0 if that is next to nothing."""
