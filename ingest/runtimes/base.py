@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from fnmatch import translate
 from functools import cached_property, lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -442,6 +441,12 @@ class Runtime:
     def _is_sign(self) -> Callable[[str], object]:
         return _any(self.signs)
 
+    def speak(self, text: str) -> str:
+        """A text without what a compiler or the runtime has made of its names."""
+        for pattern, words in self.spoken:
+            text = re.sub(pattern, words, text)
+        return text
+
     def frees(self, cut: str, of: str) -> str:
         """What a program does in place of a cut, part by part; empty if unknown.
 
@@ -449,14 +454,16 @@ class Runtime:
             cut: The cut.
             of: What to write before a colon and the part of the cut.
         """
+
+        def of_text(text: str) -> str:
+            known = (words for way, words in self.freed_by if re.search(way, text))
+            return next(known, "")
+
         parts = cut.split(" and ")
-        found = [
-            next((words for way, words in self.freed_by if re.search(way, part)), "")
-            for part in parts
-        ]
+        found = [of_text(part) for part in parts]
         if len({*found} - {""}) < 2:
-            known = (words for way, words in self.freed_by if re.search(way, cut))
-            return "".join(f"{words}{of}: {cut}" for words in islice(known, 1))
+            words = of_text(cut)
+            return f"{words}{of}: {cut}" if words else ""
         told = zip(found, parts, strict=True)
         return ", and ".join(
             f"{words}: {part}" if words else f"clear {part}" for words, part in told

@@ -533,6 +533,4 @@ class Companions:
     def _counted(self, kind: int, count: int) -> str:
         """How many objects are of a type, with its name."""
         name = self._graph.captions.of(self._graph.type_names[kind])
-        for pattern, words in named(self._graph.runtime).spoken:
-            name = re.sub(pattern, words, name)
-        return counted_objects(count, name)
+        return counted_objects(count, named(self._graph.runtime).speak(name))

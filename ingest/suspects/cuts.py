@@ -318,6 +318,7 @@ class Cuts(Covers):
         return self.of_text(self._text(found), found, members, cut.freed_bytes)
 
     def _is_element(self, edge: Edge) -> bool:
+        """Whether a place is an element of a list, as the dump tells it."""
         field = None if edge.source == ROOT else self._graph.field_name(edge.row)
         return field is not None and field.startswith("[")
 

@@ -11,6 +11,7 @@ types of the runtime is our own.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -406,25 +407,30 @@ class _Search:
             fewest: How many threads are told.
             most: The most groups.
         """
-        graph, metrics, search = self._graph, self._metrics, self._search
-        alike: dict[str, list[int]] = defaultdict(list)
-        for root in np.flatnonzero(graph.root_kind == RootKind.THREAD).tolist():
-            words = search.paths.places.roots(root)
-            alike[words].append(int(graph.root_object[root]))
-        found: list[Accused] = []
-        for rows in sorted(alike.values(), key=len, reverse=True)[:_MAX_LOOKED_AT]:
-            threads = np.unique(rows).astype(np.int32)
-            members = largest_first(threads, metrics.retained_bytes)
-            size = int(metrics.retained_bytes[members].sum())
-            is_small = len(members) < fewest or size < search.inside * least
-            if len(found) >= most or is_small:
+        search, found = self._search, list[Accused]()
+        for pile in self._alike_threads:
+            is_large = pile.retained_bytes >= search.inside * least
+            if len(found) >= most or pile.object_count < fewest or not is_large:
                 continue
-            kind = int(graph.type_index[members[0]])
-            pile = Pile(kind, len(members), size, members, -1, ROOT)
             one = self._told(search.held(pile))
             if one is not None and one.words.are_threads and self._take(one):
                 found.append(one)
         return found
+
+    @cached_property
+    def _alike_threads(self) -> list[Pile]:
+        """Threads whose names differ only in numbers, the most ones first."""
+        graph, retained = self._graph, self._metrics.retained_bytes
+        alike: dict[str, list[int]] = defaultdict(list)
+        for root in np.flatnonzero(graph.root_kind == RootKind.THREAD).tolist():
+            words = self._search.paths.places.roots(root)
+            alike[words].append(int(graph.root_object[root]))
+        piles: list[Pile] = []
+        for rows in sorted(alike.values(), key=len, reverse=True)[:_MAX_LOOKED_AT]:
+            members = largest_first(np.unique(rows).astype(np.int32), retained)
+            kind, size = int(graph.type_index[members[0]]), int(retained[members].sum())
+            piles.append(Pile(kind, len(members), size, members, -1, ROOT))
+        return piles
 
     def _shared(self, least: float) -> list[Accused]:
         """Containers that several places hold, besides reported ones."""
@@ -492,8 +498,7 @@ class _Search:
             return False
         if not all(graph.type_name(index).endswith("[]") for index in path[:-1]):
             return False
-        targets = graph.ref_target[slice(*graph.ref_start[path[0] : path[0] + 2])]
-        return bool((targets >= graph.object_count).any())
+        return bool((graph.targets(path[0]) >= graph.object_count).any())
 
     def _is_read_once(self, held: Held) -> bool:
         """Whether all are in a field that the runtime fills by itself.

@@ -111,11 +111,7 @@ def classes_with_statics(
 
     Empty if none are, or if the classes are as few as a program has by itself.
     """
-    runtime, kinds, nobody = (
-        named(graph.runtime),
-        graph.type_index,
-        np.empty(0, np.int32),
-    )
+    runtime, kinds, nobody = named(graph.runtime), graph.type_index, members[:0]
     function = runtime.function_type
     if not function or function not in graph.type_names:
         return nobody
@@ -268,13 +264,10 @@ def _above_library(
     """
 
     def is_of_library(index: int) -> bool:
-        kind, package = (
-            graph.type_index[index],
-            graph.type_name(index).partition(".")[0],
-        )
-        return (
-            kind < 0 or classes[kind] == TypeClass.LIBRARY or package in places.packages
-        )
+        kind = graph.type_index[index]
+        if kind < 0 or classes[kind] == TypeClass.LIBRARY:
+            return True
+        return graph.type_name(index).partition(".")[0] in places.packages
 
     path = holder.path
     if holder.name or holder.index not in path or not is_of_library(holder.index):

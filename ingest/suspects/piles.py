@@ -339,10 +339,9 @@ class PileSearch:
         """
         graph, unrecorded = self.graph, (RootKind.NOT_RECORDED,)
         both = (TypeClass.LIBRARY, _HANDLES), (TypeClass.CONTAINER, unrecorded)
+        holds = ~RootFlag.WEAK.is_in(graph.root_flags)
         for own, by in both:
-            holds = ~RootFlag.WEAK.is_in(graph.root_flags)
-            holds &= np.isin(graph.root_kind, by)
-            rows = np.unique(graph.root_object[holds])
+            rows = np.unique(graph.root_object[holds & np.isin(graph.root_kind, by)])
             kinds = graph.type_index[rows]
             chosen = (kinds >= 0) & (self.metrics.dominator[rows] == ROOT)
             chosen &= self.classes[kinds] == own

@@ -21,11 +21,15 @@ _MOST_OF_EACH = 128
 
 def owner_of_table(graph: HeapGraph, metrics: HeapMetrics, index: int) -> int:
     """The collection whose room an object is, or the object itself."""
-    runtime = named(graph.runtime)
-    table = runtime.entries_fields.get(runtime.pairs_field)
     above = int(metrics.dominator[index])
-    is_room = graph.type_name(index) == table and above >= 0
-    return above if is_room and graph.type_name(above) in runtime.roomy else index
+    is_room = _is_table(graph, index) and above >= 0
+    roomy = named(graph.runtime).roomy
+    return above if is_room and graph.type_name(above) in roomy else index
+
+
+def _is_table(graph: HeapGraph, index: int) -> bool:
+    runtime = named(graph.runtime)
+    return graph.type_name(index) == runtime.entries_fields.get(runtime.pairs_field)
 
 
 def own_room(
@@ -44,15 +48,14 @@ def own_room(
         members: int32. The objects of the pile.
         freed_bytes: What is freed with them.
     """
-    at, runtime = int(members[0]), named(graph.runtime)
-    word = runtime.roomy.get(graph.type_name(at))
+    at = int(members[0])
+    word = named(graph.runtime).roomy.get(graph.type_name(at))
     if len(members) > 1 or word is None:
         return ""
-    table = runtime.entries_fields.get(runtime.pairs_field)
     parts = [
         one
         for one in np.unique(graph.targets(at)).tolist()
-        if graph.type_name(one) == table and metrics.dominator[one] == at
+        if _is_table(graph, one) and metrics.dominator[one] == at
     ]
     rows = [at, *parts]
     size = int(graph.shallow_bytes[rows].sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -113,6 +112,4 @@ def _where(graph: HeapGraph, places: ReferencePlaces, ref: int) -> str:
     """What refers to a collection, in words."""
     (source,) = graph.sources(np.array([ref]))
     where = printable(places.holder(int(source), graph.field_name(ref)))
-    for pattern, words in named(graph.runtime).spoken:
-        where = re.sub(pattern, words, where)
-    return where
+    return named(graph.runtime).speak(where)

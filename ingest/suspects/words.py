@@ -410,7 +410,7 @@ class Words:
         if self.holder.is_shared:
             return "the runtime's table of interned values"
         words = self.holder.role if self.is_group else self.holder.words
-        return _end_of(self._spoken(words))
+        return _end_of(named(self.runtime).speak(words))
 
     @property
     def _collection(self) -> str | None:
@@ -485,10 +485,9 @@ class Words:
                 text += f", from {_end_of(root)}"
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
         text += ", and by others" if self._has_others else ""
-        meanwhile = f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
-        text += (
-            meanwhile if self.meanwhile and len(text + meanwhile) < MAX_SENTENCE else ""
-        )
+        if self.meanwhile:
+            more = f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
+            text += more if len(text + more) < MAX_SENTENCE else ""
         if self.link and self.pattern == "linked list":
             text += f", each by the {_end_of(self.link)} of another"
         more = "; clearing only one of them frees nothing" if self.also else ""
@@ -561,7 +560,7 @@ class Words:
             call = f"call {method} of {which}, or " if method else ""
             how = f"{call}cancel what waits: {self.cut}"
         elif self.future:
-            future = self._spoken(self.future)
+            future = named(self.runtime).speak(self.future)
             how = f"finish the {future}, or remove the {references} {self.cut}"
         elif self.link and self.is_run and self.pattern == "linked list":
             how = f"clear the reference {self.cut}, or the {_end_of(self.link)} of each"
@@ -649,14 +648,8 @@ class Words:
             )
         return how
 
-    def _spoken(self, name: str) -> str:
-        """A name without what a compiler or the runtime has made of it."""
-        for pattern, words in named(self.runtime).spoken:
-            name = re.sub(pattern, words, name)
-        return name
-
     def _short(self, type_name: str) -> str:
-        name = self._spoken(self.captions.of(type_name))
+        name = named(self.runtime).speak(self.captions.of(type_name))
         if len(name) > _MAX_NAME:
             name = _LONG_SHAPE.sub(r"\1…}", name)
         return name if len(name) <= _MAX_NAME else name[: _MAX_NAME - 1] + "…"

@@ -80,6 +80,20 @@ class Named(NamedTuple):
     field: str | None
 
 
+class _RootWords(NamedTuple):
+    """The roots of a heap in words.
+
+    Attributes:
+        number: int64 (R,). Equal for roots whose words are equal.
+        rows: Their numbers, by the words of one of them and of all like it.
+        roles: The words of all that are like a root, by its own words.
+    """
+
+    number: NDArray[np.int64]
+    rows: dict[str, list[int]]
+    roles: dict[str, str]
+
+
 def target_of(graph: HeapGraph, index: int, field: str) -> int | None:
     """What a field of an object refers to; ``None`` if it has no such field."""
     rows = range(*graph.ref_start[index : index + 2].tolist())
@@ -268,7 +282,7 @@ class ReferencePlaces:
         A number that all have, as of a line, is left as it is.
         """
         words = self.root(root)
-        return self._roots_by_words[2].get(words, words)
+        return self._roots_by_words.roles.get(words, words)
 
     def _alike(self, text: str, kept: Iterable[str] = ()) -> str:
         """The words of all roots like one, from its own words.
@@ -423,15 +437,12 @@ class ReferencePlaces:
 
     def roots_like(self, text: str) -> str | None:
         """The words of the roots whose last words are ``text``, if one text is so."""
-        _, rows, _ = self._roots_by_words
-        found = [words for words in rows if words.endswith((f" {text}", f".{text}"))]
+        every = self._roots_by_words.rows
+        found = [words for words in every if words.endswith((f" {text}", f".{text}"))]
         return found[0] if len(found) == 1 else None
 
     @cached_property
-    def _roots_by_words(
-        self,
-    ) -> tuple[NDArray[np.int64], dict[str, list[int]], dict[str, str]]:
-        """A number for each root, equal for equal texts; numbers by text; roles."""
+    def _roots_by_words(self) -> _RootWords:
         graph = self._graph
         further = (graph.root_field, graph.root_owner, graph.root_frame)
         columns: list[NDArray[Any]] = [graph.root_kind, graph.root_type, self.tables]
@@ -452,7 +463,7 @@ class ReferencePlaces:
             is_one = len(some) == 1 and len({*owners}) < 2
             roles |= dict.fromkeys(some, role := self._role(some, is_one))
             found |= dict.fromkeys((text, role), every)
-        return number.reshape(-1), found, roles
+        return _RootWords(number.reshape(-1), found, roles)
 
     def objects_named(self, text: str) -> Named | None:
         """The objects that a text of `holder` names; ``None`` if there are none.
