@@ -140,6 +140,8 @@ class Runtime:
             runtime has made of them, and what a sentence has in place of each.
         captured: Regular expression of fields that a compiler makes for what an inner
             class refers to; empty for none.
+        lambdas: Regular expression of the types of lambdas, whose group is the class
+            that has their code; empty for none.
         read_once: What the runtime reads from files of its own into a field or static
             field (empty for any), by the type that has it; and the most objects. Of a
             type with but one object, none are suspect: the certificates that are
@@ -239,6 +241,10 @@ class Runtime:
             module, whose name follows; empty if there is none.
         scope_prefix: Prefix of types that stand for the variables of a function, whose
             script follows; empty if there is none.
+        outer_scope: The field by which a scope refers to the one around it, and the
+            prefix of the types of scopes without a script; both empty for none.
+        private_prefix: Prefix of fields that only the code which has made them can
+            refer to; empty if there are none.
         mapped_prefix: Prefix of types by which the runtime maps its own files, which
             take no memory of the program; empty if there are none.
         module_type: Full name of the type of modules, whose variables are roots; empty
@@ -258,6 +264,11 @@ class Runtime:
         handlers_fields: Fields in which emitters of events have all handlers.
         function_fields: Regular expression of fields of such functions that are not
             properties, which a program gives them.
+        called_fields: Fields by which a call that waits, or a bound function, refers to
+            its function.
+        no_class: Regular expression of types that are known by their contents alone.
+        embedder: Regular expression of collections of the program that has the runtime
+            inside, such as a browser.
         library_functions: Regular expression that matches values of those functions
             that are not the program's own.
         library_scripts: The same of constructors: their classes are of the library.
@@ -330,6 +341,7 @@ class Runtime:
     numbers: tuple[tuple[str, str], ...] = ()
     spoken: tuple[tuple[str, str], ...] = ()
     captured: str = ""
+    lambdas: str = ""
     read_once: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     own_bytes: int = 0
     inside: tuple[str, ...] = ()
@@ -348,6 +360,9 @@ class Runtime:
     function_type: str = ""
     handlers_fields: Sequence[str] = ()
     function_fields: str = ""
+    called_fields: tuple[str, ...] = ()
+    no_class: str = "[^A-Za-z_$]"
+    embedder: str = r"(?!)"
     library_functions: str = r"(?!)"
     library_scripts: str = r"(?!)"
     closure_field: str = ""
@@ -412,6 +427,8 @@ class Runtime:
     unloads_types: bool = False
     module_prefix: str = ""
     scope_prefix: str = ""
+    outer_scope: tuple[str, str] = ("", "")
+    private_prefix: str = ""
     module_type: str = ""
     mapped_prefix: str = ""
 
@@ -440,6 +457,12 @@ class Runtime:
     @cached_property
     def _is_sign(self) -> Callable[[str], object]:
         return _any(self.signs)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Prefixes of the types that stand for variables, and of other scopes."""
+        found = self.scope_prefix, self.module_prefix, self.outer_scope[1]
+        return tuple(filter(None, found))
 
     def speak(self, text: str) -> str:
         """A text without what a compiler or the runtime has made of its names."""

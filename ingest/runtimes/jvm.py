@@ -41,6 +41,7 @@ JVM = Runtime(
     },
     constants="<resolved_references>",
     # Of Java, and of Kotlin, of whose coroutines also what they have at hand.
+    lambdas=r"(.+?)\$\$",
     captured=r"(?:this|val|arg)\$|[A-Z]?\$\w",
     # Certificates, time zones, currencies, languages, names of characters, what beans
     # know of each class, the tables of Groovy's parser, and the classes that it knows.

@@ -27,6 +27,11 @@ V8 = Runtime(
     lasting_ids=_lasting,
     module_prefix="module ",
     scope_prefix="scope in ",
+    outer_scope=("previous", "system / "),
+    private_prefix="<symbol",
+    called_fields=("function", "bound_function"),
+    no_class=r"(?:Function|Object|Array|Map|Set|module|scope)\b|[^A-Za-z_$]",
+    embedder=r"(?:\w+<)?(?:Basic)?Heap",
     roots=("(synthetic)",),
     waiting={
         "Promise": ("reactions_or_result", "(system)", "system / PromiseReaction"),

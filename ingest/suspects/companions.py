@@ -392,12 +392,12 @@ class Companions:
         """Some values of a type; or if lambdas of the program have them, these."""
         above = np.unique(self._metrics.dominator[rows])
         of = int(self._graph.type_index[above[0]])
-        name, marks, _ = self._graph.type_names[of].partition("$$")
-        (of_class,) = named(self._graph.runtime).type_classes([name])
-        is_own = bool(marks) and of_class == TypeClass.PROGRAM
-        if is_own and (self._graph.type_index[above] == of).all():
-            return of, above
-        return kind, rows
+        runtime = named(self._graph.runtime)
+        found = re.match(runtime.lambdas or "(?!)", self._graph.type_names[of])
+        if found is None or (self._graph.type_index[above] != of).any():
+            return kind, rows
+        (of_class,) = runtime.type_classes([found[1]])
+        return (of, above) if of_class == TypeClass.PROGRAM else (kind, rows)
 
     def _beside(self, pile: Pile, freed: _Freed) -> tuple[int, int] | None:
         """Another type of the program that has as many objects outside of the pile's.

@@ -58,9 +58,6 @@ WIDE = 64
 
 MOST_LEVELS = 32
 _NEAR, _FEW, _CLIMBED = 4, 20, 8 * WIDE
-_OUTER_SCOPE, _CONTEXT = "previous", "system / "
-OF_BROWSER = re.compile(r"(?:\w+<)?(?:Basic)?Heap")
-"""Collections of a browser's own."""
 
 _LONGEST_CHAIN, _MOST_BETWEEN = 8, 500
 MAX_STEPS = 20_000
@@ -180,7 +177,7 @@ class Covers:
     def _caption(self, type_name: str) -> str:
         """A type in a cut: any in place of a browser's own, whose names are long."""
         caption = self._graph.captions.of(type_name)
-        return "*" if OF_BROWSER.match(caption) else caption
+        return "*" if re.match(self._runtime.embedder, caption) else caption
 
     def is_weak(self, edge: Edge) -> bool:
         """Whether it is a frame or a root that says little: the last of owners."""
@@ -330,10 +327,10 @@ class Covers:
 
     def _is_outer_scope(self, edge: Edge) -> bool:
         """Whether it leads from a scope to the one around it; a variable does not."""
-        prefix, name = self._runtime.scope_prefix, self._graph.type_name
-        if not prefix or edge.source == ROOT or self.field(edge) != _OUTER_SCOPE:
+        (field, _), name = self._runtime.outer_scope, self._graph.type_name
+        if not field or edge.source == ROOT or self.field(edge) != field:
             return False
-        scopes, ends = (prefix, self._runtime.module_prefix, _CONTEXT), edge.below[:1]
+        scopes, ends = self._runtime.scopes, edge.below[:1]
         return all(name(at).startswith(scopes) for at in (edge.source, *ends))
 
     def _is_collection(self, edge: Edge) -> bool:
@@ -677,6 +674,11 @@ class Covers:
         kind = int(self._graph.type_index[index])
         return int(_LIBRARY if kind < 0 else self._classes[kind])
 
+    def _is_private(self, edge: Edge) -> bool:
+        """Whether only the library itself can refer to a field, as of a symbol."""
+        prefix = self._runtime.private_prefix
+        return bool(prefix) and (self.field(edge) or "").startswith(prefix)
+
     def _is_nearer(self, near: list[Edge], far: list[Edge]) -> bool:
         """Whether one field of a library's object is to name, not what holds that one.
 
@@ -686,9 +688,7 @@ class Covers:
         kind = int(self._graph.type_index[near[0].source])
         is_field = near[0].source != ROOT and self._has_name(near[0])
         is_field &= self._classes[kind] == TypeClass.LIBRARY and not self._weak[kind]
-        # What a symbol names, only the library itself can refer to.
-        is_field &= not (self.field(near[0]) or "").startswith("<symbol")
-        if not is_field or len(self._words_of(near)) > 1:
+        if not is_field or self._is_private(near[0]) or len(self._words_of(near)) > 1:
             return False
         is_named = far[0].source == ROOT or self._is_library_place(far[0])
         return is_named or len(self._words_of(far)) > 1

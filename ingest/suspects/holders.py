@@ -14,7 +14,7 @@ from ingest.analysis.distances import ROOT
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.covers import ENOUGH, OF_BROWSER, OF_RUNTIME
+from ingest.suspects.covers import ENOUGH, OF_RUNTIME
 from ingest.suspects.edges import has_bit
 from ingest.suspects.joints import some_of
 from ingest.suspects.role_cuts import RoleCuts
@@ -39,9 +39,6 @@ _MAX_VALUE = 40
 
 _MAX_FUNCTION = 80
 
-_CALLED = ("function", "bound_function")
-"""The fields of V8's generators, async and bound functions that refer to a function."""
-
 _MOST_INNER = 4
 
 _FEW_ENTRIES = 20
@@ -60,9 +57,6 @@ COLLECTION = re.compile(
     "|^(dict|list|set|collections\\.\\w+)$"
 )
 """A type of collections, whose entries can be removed."""
-
-_CLASS = re.compile(r"(?!(?:Function|Object|Array|Map|Set|module|scope)\b)[A-Za-z_$]")
-"""A type of JavaScript with a class, which a developer can find."""
 
 _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
 
@@ -261,7 +255,8 @@ class Paths:
             field = self.field(path[-2], path[-1])
             name = self._graph.type_name(path[-2])
             is_native = path[-2] in self.cuts.native
-            if field and field[0] != "[" and _CLASS.match(name) and not is_native:
+            has_class = not re.match(named(self._graph.runtime).no_class, name)
+            if field and field[0] != "[" and has_class and not is_native:
                 return self.places.holder(path[-2], field)
         return self._part_above(root, path)
 
@@ -413,7 +408,7 @@ class Paths:
             if not is_container or not (is_map or COLLECTION.search(name)):
                 continue
             words = printable(graph.captions.of(name))
-            if OF_BROWSER.match(words):
+            if re.match(runtime.embedder, words):
                 continue
             is_scope = bool(scope) and kind.startswith(scope)
             if kind == runtime.function_type:
@@ -593,8 +588,11 @@ class Paths:
 
     @cached_property
     def _fields_called(self) -> list[int]:
-        names = self._graph.field_names
-        return [at for at, name in enumerate(names) if name in _CALLED]
+        names, called = (
+            self._graph.field_names,
+            named(self._graph.runtime).called_fields,
+        )
+        return [at for at, name in enumerate(names) if name in called]
 
     def _function(self, index: int) -> str | None:
         """Name and place of a function of the program's; ``None`` for other objects."""

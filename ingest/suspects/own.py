@@ -11,7 +11,7 @@ import numpy as np
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import NO_TYPE, RootKind
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.covers import ENOUGH, OF_BROWSER
+from ingest.suspects.covers import ENOUGH
 from ingest.suspects.holders import COLLECTION
 from ingest.suspects.joints import some_of
 from ingest.what_if.places import target_of
@@ -115,8 +115,7 @@ def classes_with_statics(
     function = runtime.function_type
     if not function or function not in graph.type_names:
         return nobody
-    scopes = ("system / ", *filter(None, (runtime.module_prefix, runtime.scope_prefix)))
-    is_scope = np.array([name.startswith(scopes) for name in graph.type_names])
+    is_scope = np.array([name.startswith(runtime.scopes) for name in graph.type_names])
     of_functions = graph.type_names.index(function)
 
     def above(members: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -179,11 +178,12 @@ def collection_below(
 ) -> str:
     """The first collection below what a cut refers to, if that is none itself."""
     captions, first = graph.captions, ""
+    of_embedder = named(graph.runtime).embedder
     for at in holder.between:
         words = printable(captions.of(graph.type_name(at)))
         first = first or words
         is_one = is_collection(graph, classes, int(graph.type_index[at]))
-        if is_one and not OF_BROWSER.match(words):
+        if is_one and not re.match(of_embedder, words):
             is_below = f" -> {first} and " in f"{cut} and " and words != first
             return words if is_below else ""
     return ""
