@@ -57,29 +57,6 @@ def family(type_name: str) -> str:
     return ".".join(parts[: 1 + (parts[:1] != [] and parts[0] in _TOP)])
 
 
-def _above_its_kind(
-    graph: HeapGraph,
-    places: ReferencePlaces,
-    classes: NDArray[np.uint8],
-    holder: Holder,
-    kind: int,
-) -> str:
-    """The reference that leads to a holder which is of the type of what it holds.
-
-    As of a set of sets the field that has it; empty of other holders, or if nothing of
-    the program is above.
-    """
-    if holder.index not in holder.path or graph.type_index[holder.index] != kind:
-        return ""
-    above = holder.path[: holder.path.index(holder.index) + 1]
-    for source, below in list(pairwise(above[-_LOOKED_AT:]))[::-1]:
-        at = int(graph.type_index[source])
-        if at >= 0 and at != kind and classes[at] == TypeClass.PROGRAM:
-            fields = map(graph.field_name, graph.between(source, below).tolist())
-            return places.holder(source, next(fields, None))
-    return ""
-
-
 def is_collection(graph: HeapGraph, classes: NDArray[np.uint8], kind: int) -> bool:
     """Whether a type is one of the collections of the runtime and its libraries."""
     if kind < 0 or classes[kind] != TypeClass.CONTAINER:
@@ -252,36 +229,45 @@ def _command(graph: HeapGraph) -> str:
     return ""
 
 
-def _above_library(
+def _own_reference(
     graph: HeapGraph,
     places: ReferencePlaces,
     classes: NDArray[np.uint8],
     holder: Holder,
+    held: int,
 ) -> str:
     """The program's own reference that leads to a holder of a library's.
 
-    Empty if it is not near, or told as what leads to the holder.
+    Or to one that is of the type of what it holds, as of a set of sets the field that
+    has it. Empty if it is not near, or told as what leads to the holder.
     """
+    path, kinds, runtime = holder.path, graph.type_index, named(graph.runtime)
 
     def is_of_library(index: int) -> bool:
-        kind = graph.type_index[index]
-        if kind < 0 or classes[kind] == TypeClass.LIBRARY:
+        if kinds[index] < 0 or classes[kinds[index]] == TypeClass.LIBRARY:
             return True
         return graph.type_name(index).partition(".")[0] in places.packages
 
-    path = holder.path
-    if holder.name or holder.index not in path or not is_of_library(holder.index):
+    if holder.index not in path:
         return ""
-    above = path[: path.index(holder.index) + 1][-_NEAR - 1 :]
+    is_like = kinds[holder.index] == held
+    if not is_like and (holder.name or not is_of_library(holder.index)):
+        return ""
+    most = _LOOKED_AT if is_like else _NEAR
+    above = path[: path.index(holder.index) + 1][-most - 1 :]
     for source, below in list(pairwise(above))[::-1]:
-        kind = graph.type_index[source]
-        if kind < 0 or classes[kind] != TypeClass.PROGRAM or is_of_library(source):
+        kind = kinds[source]
+        if kind in (-1, held) or classes[kind] != TypeClass.PROGRAM:
             continue
-        if named(graph.runtime).has_shape(graph.type_name(source)):
+        if not is_like and is_of_library(source):
+            continue
+        if not is_like and runtime.has_shape(graph.type_name(source)):
             continue
         fields = map(graph.field_name, graph.between(source, below).tolist())
         field = next((one for one in fields if one and one[0] not in "[(<"), None)
-        place = "" if field is None else places.holder(source, field)
+        if field is None and not is_like:
+            return ""
+        place = places.holder(source, field)
         return "" if place == holder.root_words else place
     return ""
 
@@ -316,8 +302,7 @@ def of_library(
     name = holder.type_name or ""
     is_thread = at >= 0 and holder.root_kind == RootKind.THREAD.label
     if not runtime.has_private_fields or holder.name or not name:
-        of_like = _above_its_kind(graph, places, classes, holder, held)
-        return "", of_like or _above_library(graph, places, classes, holder)
+        return "", _own_reference(graph, places, classes, holder, held)
     if is_thread and holder.path[0] == at:
         return "", ""
     declaring = int(graph.root_type[holder.root])
