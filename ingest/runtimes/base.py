@@ -245,6 +245,8 @@ class Runtime:
             prefix of the types of scopes without a script; both empty for none.
         private_prefix: Prefix of fields that only the code which has made them can
             refer to; empty if there are none.
+        global_objects: Regular expressions of the types of the global object, whose
+            group tells one from another, each with what a program calls it.
         mapped_prefix: Prefix of types by which the runtime maps its own files, which
             take no memory of the program; empty if there are none.
         module_type: Full name of the type of modules, whose variables are roots; empty
@@ -429,6 +431,7 @@ class Runtime:
     scope_prefix: str = ""
     outer_scope: tuple[str, str] = ("", "")
     private_prefix: str = ""
+    global_objects: tuple[tuple[str, str], ...] = ()
     module_type: str = ""
     mapped_prefix: str = ""
 

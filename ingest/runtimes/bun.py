@@ -16,6 +16,7 @@ BUN = replace(
     program="a Bun program",
     module_prefix="system / JSModuleEnvironment",
     scope_prefix="system / JSLexicalEnvironment",
+    global_objects=(("(GlobalObject)", "globalThis"),),
     lasting_ids=None,
     links=(),
     weak_type="",  # its dumps have no weak references
@@ -32,8 +33,7 @@ BUN = replace(
         "system / JSLexicalEnvironment", "system / FunctionScope*", "Timeout",
         "*Prototype", "*Constructor"),
     spoken=(*V8.spoken,
-        (r"^system / JSLexicalEnvironment\.(?!\d+$)", "a function's variable "),
-        (r"^system / JSLexicalEnvironment\.\d+$", "a function's variable")),
+        (r"^variable \d+ of a function$", "a function's variable")),
     root_words={
         **V8.root_words,
         "not_recorded": "a Map, Set or variable, whose contents Bun does not record"

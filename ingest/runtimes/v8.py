@@ -29,6 +29,9 @@ V8 = Runtime(
     scope_prefix="scope in ",
     outer_scope=("previous", "system / "),
     private_prefix="<symbol",
+    # Of a page, with its address; of a worker, and of Deno. Node calls its own global.
+    global_objects=((r"Window(?: \[JSGlobalObject\])? / (\S.*)", "window"),
+        (r"(\S+) \[JSGlobalObject\](?: / .*)?", "globalThis")),
     called_fields=("function", "bound_function"),
     no_class=r"(?:Function|Object|Array|Map|Set|module|scope)\b|[^A-Za-z_$]",
     embedder=r"(?:\w+<)?(?:Basic)?Heap",
@@ -118,8 +121,6 @@ V8 = Runtime(
     ),
     spoken=(
         (r"^ScriptedAnimationController$", "requestAnimationFrame"),
-        # A property of the global object, without the address of the page.
-        (r"^Window (?:\[JSGlobalObject\] )?/ \S+?(?=\.jQuery\d+$)", "window"),
     ),
     holders={
         f"{before}DOMTimerCoordinator": {"": "the timers of the page"}

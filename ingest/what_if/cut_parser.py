@@ -223,10 +223,10 @@ class CutParser:
             roots = graph.root_kind == RootKind[kind[1].upper()]
             nothing = np.zeros(len(graph.object_id), np.bool_)
             return _Step(nothing, np.asarray(roots))
-        if " " in text:
+        held = self.places.global_named(text)
+        if held is not None or " " in text:
             roots_named = self.places.roots_named(text) if first else None
-            held = None
-            if roots_named is None or text == UNNAMED_STATIC:
+            if held is None and (roots_named is None or text == UNNAMED_STATIC):
                 held = self.places.objects_named(text)
             if roots_named is not None or held is not None:
                 objects = np.zeros(len(graph.object_id), np.bool_)

@@ -411,13 +411,34 @@ class ReferencePlaces:
             caption = self._graph.captions.of(name)
             of = f" of {caption.removeprefix(prefix)}" if caption != prefix else ""
             return f"module-level {field}{of}"
-        caption = self._graph.captions.of(name)
+        kind = int(self._graph.type_index[index])
+        caption = self._globals.get(kind) or self._graph.captions.of(name)
         if field is None or field.startswith("["):
             return caption  # the place of one says nothing about the others
         prefix = self._runtime.scope_prefix
-        if prefix and name.startswith(prefix) and name != prefix:
-            return f"variable {field} of a function in {caption.removeprefix(prefix)}"
+        if prefix and name.startswith(prefix):
+            script = "" if name == prefix else f" in {caption.removeprefix(prefix)}"
+            return f"variable {field} of a function{script}"
         return f"{caption}{IN_WEAK_MAP}" if field == EPHEMERON else f"{caption}.{field}"
+
+    @cached_property
+    def _globals(self) -> dict[int, str]:
+        """What a program calls its global object, by type, where it has but one."""
+        found, pages = dict[int, str](), dict[str, set[str]]()
+        for pattern, words in self._runtime.global_objects:
+            match = re.compile(pattern).fullmatch
+            for kind, name in enumerate(self._graph.type_names):
+                if kind not in found and (one := match(name)):
+                    found[kind] = words
+                    pages.setdefault(words, set()).add(one[1])
+        return {kind: words for kind, words in found.items() if len(pages[words]) == 1}
+
+    def global_named(self, text: str) -> Named | None:
+        """The global object that a text names; ``None`` if it names none."""
+        name, dot, field = text.partition(".")
+        kinds = [kind for kind, words in self._globals.items() if words == name]
+        rows = np.flatnonzero(np.isin(self._graph.type_index, kinds))
+        return Named(rows.astype(np.int32), field if dot else None) if kinds else None
 
     @cached_property
     def packages(self) -> frozenset[str]:
@@ -487,10 +508,10 @@ class ReferencePlaces:
         if prefix and (found := re.fullmatch(r"module-level (.+?)( of .+)?", text)):
             wanted = prefix + (found[2] or "").removeprefix(" of ")
         elif runtime.scope_prefix and (
-            found := re.fullmatch(r"variable (.+?) of a function in (.+)", text)
+            found := re.fullmatch(r"variable (.+?) of a function( in .+)?", text)
         ):
             prefix = runtime.scope_prefix
-            wanted = prefix + found[2]
+            wanted = prefix + (found[2] or "").removeprefix(" in ")
         if wanted and found is not None:
             kinds = [
                 row

@@ -27,8 +27,8 @@ PAGE = Path(__file__).parents[1] / "programs" / "leaks.html"
 
 SENTENCES = {
     "list": "held in a list by module-level removedRows of programs/leaks.html",
-    "listener": "held as event handlers by Window",
-    "timers": "held through timers by Window",
+    "listener": "held as event handlers by window",
+    "timers": "held through timers by window",
 }
 FUNCTIONS = {
     "listener": "one of them is onResize leaks.html:23:56.",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.reports.suspects import next_step
+from ingest.what_if.cut_parser import CutParser
 from tests.dumps.v8 import bun
 from tests.unit.suspects.test_v8_leaks import (
     _MANY,
     findings_of,
+    graph_of,
     holding,
     orders,
     suspects_of,
@@ -136,7 +138,10 @@ def test_the_class_of_an_object_is_no_reference_of_the_program(tmp_path: Path) -
     (suspect, *_) = suspects_of(heap, tmp_path)
 
     assert f"{_MANY} Order" in suspect.sentence
-    assert suspect.sentence.endswith(" in a cache by a function's variable docCache.")
+    assert suspect.sentence.endswith(" in a cache by variable docCache of a function.")
+    cut = CutParser(graph_of(heap, tmp_path)).cut(suspect.cut)
+    assert suspect.cut == "variable docCache of a function -> Object"
+    assert cut.references.sum() == 1
 
 
 def test_loaded_modules_of_bun_are_not_objects_of_the_program(tmp_path: Path) -> None:

@@ -144,14 +144,14 @@ def page(nodes: int, *, detached: bool) -> V8Heap:
 def test_nodes_of_a_page_that_are_in_no_document(tmp_path: Path) -> None:
     found = suspect_of(page(_SESSIONS, detached=True), tmp_path)
 
-    assert found.sentence.endswith(" are held as event handlers by Window / file://.")
+    assert found.sentence.endswith(" are held as event handlers by window.")
     assert found.sentence.startswith("400 Detached <div> (")
     assert found.signs == (
         "They are detached from all documents, and still held.",
         "Event handlers are held until they are removed.",
     )
     assert found.advice == (
-        "To free them, remove the handlers at Window / file:// -> EventTargetData; the "
+        "To free them, remove the handlers at window -> EventTargetData; the "
         "function that holds one of them is onResize a.html:23:56."
     )
 

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ingest.what_if.cut_parser import CutParser
 from tests.dumps.v8 import V8Heap
 from tests.unit.suspects.test_v8_leaks import (
     _MANY,
     closure,
     findings_of,
+    graph_of,
     holding,
     orders,
     program,
@@ -313,3 +315,26 @@ def test_an_emptied_array_is_told_with_its_room(
         "Nearly all of it is its own room for elements, most of which refer to no "
         "object: they are numbers, booleans or empty.",
     )
+
+
+@pytest.mark.parametrize(("names", "words"), [
+    (["Window [JSGlobalObject] / "], "globalThis.orders"),
+    (["DedicatedWorkerGlobalScope [JSGlobalObject] / http://a"], "globalThis.orders"),
+    (["Window [JSGlobalObject] / http://a", "Window / http://a"], "window.orders"),
+    # Of two pages the name of the type tells whose it is.
+    (["Window / http://a", "Window / http://b"], "Window / http://a.orders"),
+])  # fmt: skip
+def test_a_property_of_the_global_object_is_named_as_its_programs_do(
+    names: list[str], words: str, tmp_path: Path
+) -> None:
+    heap = program()
+    for name in names:
+        heap.edge(1, "property", "page", heap.node("object", name, 40))
+    heap.edge(2, "property", "orders", holding(heap, "Array", orders(heap)))
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.endswith(f" are held in a list by {words}.")
+    assert suspect.cut == f"{words} -> Array"
+    cut = CutParser(graph_of(heap, tmp_path)).cut(suspect.cut)
+    assert cut.references.sum() == 1
