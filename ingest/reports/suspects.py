@@ -255,7 +255,7 @@ def suspects_text(
     are_of_heap = not any(f" of {OF_BOTH})" in str(one["sentence"]) for one in suspects)
     if len(suspects) > 1 and share <= 1 and are_of_heap:
         text += "\n" + folded(
-            f"Together these {_COUNTS[min(len(suspects), 5)]} hold {share:.0%} of the "
-            "reachable heap, and what several of them hold besides."
+            f"Together these {_COUNTS[min(len(suspects), 5)]} hold at least "
+            f"{share:.0%} of the reachable heap."
         )
     return text

@@ -316,6 +316,8 @@ class Runtime:
             and the type of these in dumps; both empty if none is seen.
         root_words: Words for roots, by the name of the kind, that differ from those of
             `ingest.suspects.words`.
+        root_signs: Sentences that speak for a leak of what roots of a kind hold, by its
+            name.
     """
 
     name: str
@@ -387,6 +389,7 @@ class Runtime:
     weak_holders: tuple[str, ...] = ()
     filler: tuple[str, str] = ("", "")
     root_words: Mapping[str, str] = field(default_factory=dict)
+    root_signs: Mapping[str, str] = field(default_factory=dict)
     traceback_type: str = ""
     entries_fields: Mapping[str, str] = field(default_factory=dict)
     pairs_field: str = ""

@@ -75,6 +75,10 @@ RUBY = Runtime(
         # These are of objects in use, too: a block is held until its object is freed.
         "finalizer_queue": "the finalizers that are defined (define_finalizer)",
     },
+    root_signs={
+        "finalizer_queue": "The block of a finalizer is held until its object is "
+            "freed, so it keeps for ever an object that it has captured.",
+    },
     stack_of="Thread",
     patterns={"map": r"^Hash$|^Set$", "list": r"^Array$", "closure": r"^Proc$",
         "queue": r"Queue$"},

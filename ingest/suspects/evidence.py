@@ -140,19 +140,18 @@ def evidence(
     """
     word, ended = said_of(graph, members)
     signs = [*filter(None, (ended, *known, _unused(graph, holder, members)))]
-    doubts = []
+    doubts = [*filter(None, [weak.stale_entries(graph, metrics, members)])]
     signs += weak.signs(graph, metrics, holder, members)
-    if stale := weak.stale_entries(graph, metrics, members):
-        doubts.append(stale)
     copies = graph.type_names.count(graph.type_name(int(members[0])))
     if copies >= _COPIES and unloads_types(graph):
         signs.append(f"Their type was loaded {copies:,} times, and is not unloaded.")
-    if kept := _by_exceptions(graph, holder):
-        signs.append(kept)
-    if busy := _workers(graph, holder):
-        signs.append(busy)
-    if each := _own_executors(graph, metrics, members):
-        signs.append(each)
+    further = (
+        _by_exceptions(graph, holder),
+        _workers(graph, holder),
+        _own_executors(graph, metrics, members),
+        named(graph.runtime).root_signs.get(holder.root_kind),
+    )
+    signs += filter(None, further)
     if done := _tasks_done(graph, metrics, members):
         signs.append(done)
     elif awaited := _awaited(graph, metrics, members):
@@ -189,12 +188,12 @@ def evidence(
     over, bounded = bounds.of_cache(graph, metrics, holder, members)
     signs += filter(None, [over])
     bounded = bounded or bounds.fixed(graph, metrics, holder, members)
-    further = (
+    against = (
         bounded or bounds.full(graph, metrics, holder, members),
         _few_keys(graph, metrics, members),
         stacks_of(graph, metrics, members),
     )
-    doubts += filter(None, further)
+    doubts += filter(None, against)
     return Evidence(tuple(signs), tuple(doubts), bool(ended) and word != _KEPT)
 
 

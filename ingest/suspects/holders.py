@@ -18,7 +18,7 @@ from ingest.suspects.covers import ENOUGH, OF_RUNTIME
 from ingest.suspects.edges import has_bit
 from ingest.suspects.joints import some_of
 from ingest.suspects.role_cuts import RoleCuts
-from ingest.suspects.steps import folded, shortened
+from ingest.suspects.steps import folded, shortened, with_ends
 from ingest.what_if.places import NATIVE_HANDLE, UNNAMED_ROOT, ReferencePlaces
 from ingest.words.text import printable
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ingest.suspects.edges import Edge
 
 _MAX_STEPS = 24
-"""Steps of a path that are written; the middle of a longer one is folded."""
+"""Steps of a path that are written; what is between the ends and the cut is folded."""
 
 _MAX_VALUE = 40
 """Characters of a value that are shown in a path."""
@@ -635,13 +635,7 @@ class Paths:
             if at == first:
                 cut = len(steps)
             steps.append(self._step(path, at))
-        if len(steps) <= _MAX_STEPS:
-            return tuple(steps), cut
-        half, left_out = _MAX_STEPS // 2, len(steps) - _MAX_STEPS + 1
-        fold = f"… {left_out:,} more steps"
-        if cut is not None and cut >= half:
-            cut = cut - left_out + 1 if cut >= half + left_out else None
-        return (*steps[:half], fold, *steps[half + left_out :]), cut
+        return with_ends(steps, cut, _MAX_STEPS)
 
     def _step(self, path: Sequence[int], at: int) -> str:
         graph, index = self._graph, path[at]

@@ -16,6 +16,8 @@ _CYCLE = 12
 
 _MAX_PERIOD = 4
 
+_LEFT_OUT = re.compile(r"… ([\d,]+) more ")
+
 _PLACED = re.compile(r".*?:\d+:\d+(?= \()")
 """The name and place of a function, without the folder of its script."""
 
@@ -73,3 +75,38 @@ def folded(kinds: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
             end = at + 1
             yield at, 0, False
         at = end
+
+
+def with_ends(
+    steps: Sequence[str], cut: int | None, most: int
+) -> tuple[tuple[str, ...], int | None]:
+    """The first and the last steps of a path, and those at its cut.
+
+    Args:
+        steps: All steps.
+        cut: Position of the first one that the cut frees; ``None`` if there is none.
+        most: So many ends are written; there may be three lines more in the middle.
+
+    Returns:
+        The steps, and the position of the cut among them.
+    """
+    if len(steps) <= most:
+        return tuple(steps), cut
+    half, told, at_cut = most // 2, list[str](), cut
+    kept = {*range(half), *range(len(steps) + 1 + half - most, len(steps))}
+    kept |= {cut - 1, cut} if cut else set()
+    # One step needs no more room than to say that it is left out.
+    kept |= {at for at in range(len(steps)) if {at - 1, at + 1} <= kept}
+    left_out = 0
+    for at, step in enumerate(steps):
+        if at not in kept:
+            folded_before = _LEFT_OUT.match(step)
+            left_out += int(folded_before[1].replace(",", "")) if folded_before else 1
+            continue
+        if left_out:
+            told.append(f"… {left_out:,} more steps")
+            left_out = 0
+        if at == cut:
+            at_cut = len(told)
+        told.append(step)
+    return tuple(told), at_cut

@@ -176,7 +176,10 @@ def test_sizes_of_an_old_jvm_are_those_of_its_histogram() -> None:
             assert ours[name] * int(count) == int(size), name
             compared += 1
     assert compared == 121
-    assert "reference 8 bytes, alignment 8 bytes (97.8% of gaps fit)" in graph.producer
+    assert (
+        "reference 8 bytes, alignment 8 bytes (fits 97.8% of the gaps between objects)"
+        in graph.producer
+    )
 
 
 V8_SAMPLE = SAMPLES / "v8/farm-node20.heapsnapshot.gz"

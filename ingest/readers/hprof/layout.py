@@ -148,8 +148,8 @@ class Candidate(NamedTuple):
     @property
     def how(self) -> str:
         """How it was found, in words."""
-        sure = "" if self.vote >= _LEAST_CERTAIN else "uncertain: only "
-        return f"{sure}{self.exact:.1%} of gaps fit"
+        fits = "fits" if self.vote >= _LEAST_CERTAIN else "uncertain: fits only"
+        return f"{fits} {self.exact:.1%} of the gaps between objects"
 
     def __str__(self) -> str:
         packs = "" if self.layout.packs else ", fields before JDK 15"
@@ -348,7 +348,7 @@ class ShallowSizes:
             return Fit(layout, alignment, "as given")
         own = matching[0] if matching else self._judged(layout, alignment, *gaps)
         others = (one for one in tried if one is not own)
-        how = f"as given, {own.exact:.1%} of gaps fit"
+        how = f"as given, fits {own.exact:.1%} of the gaps between objects"
         return Fit(layout, alignment, how, (own, *others))
 
     def sizes(

@@ -239,7 +239,10 @@ def test_the_layout_is_inferred_from_gaps(
     graph = reading(dump.bytes())
 
     assert shown.strip() in graph.producer
-    assert f"alignment {alignment} bytes (100.0% of gaps fit)" in graph.producer
+    assert (
+        f"alignment {alignment} bytes (fits 100.0% of the gaps between objects)"
+        in graph.producer
+    )
     rows = by_id(graph)
     assert {a: int(graph.shallow_bytes[rows[a]]) for a in sizes} == sizes
 
@@ -265,7 +268,7 @@ def test_a_class_with_other_fields_in_the_vm_has_one_vote(
     graph = reading(dump.bytes())
 
     assert "header 16, array header 24, reference 8" in graph.producer
-    assert "(75.0% of gaps fit)" in graph.producer
+    assert "(fits 75.0% of the gaps between objects)" in graph.producer
 
 
 def test_a_layout_that_few_gaps_fit_is_uncertain(
@@ -278,7 +281,7 @@ def test_a_layout_that_few_gaps_fit_is_uncertain(
 
     graph = reading(dump.bytes())
 
-    assert "(uncertain: only 33.4% of gaps fit)" in graph.producer
+    assert "(uncertain: fits only 33.4% of the gaps between objects)" in graph.producer
 
 
 def test_gaps_that_fit_several_layouts_do_not_choose_one(

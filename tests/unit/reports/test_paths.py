@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from ingest.reports.paths import path_text, paths_text
+from ingest.suspects.steps import with_ends
 
 
 def test_steps_are_numbered_and_the_cut_is_marked() -> None:
@@ -29,6 +30,19 @@ def test_the_middle_of_a_very_long_path_is_left_out() -> None:
     assert lines[20] == "        … 960 more steps"
     assert lines[-1] == "   999  T999 0x999"
     assert len(lines) == 41
+
+
+def test_the_cut_in_the_middle_of_a_long_path_is_written() -> None:
+    steps = [f"T{at}" for at in range(30)]
+    steps[20] = "… 1,000 more Node"
+
+    told, cut = with_ends(steps, 15, 20)
+
+    assert told == (*steps[:10], "… 4 more steps", "T14", "T15", "… 1,004 more steps",
+        *steps[21:])  # fmt: skip
+    assert told[cut or 0] == "T15"
+    assert with_ends(steps, 15, 30) == (tuple(steps), 15)
+    assert with_ends(steps[:25], None, 20)[1] is None
 
 
 def test_paths_share_their_trunk() -> None:

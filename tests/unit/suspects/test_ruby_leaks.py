@@ -238,3 +238,4 @@ def test_blocks_of_finalizers_that_are_defined_are_told_as_such(tmp_path: Path) 
     assert found.sentence.startswith("400 Page (")
     assert found.sentence.endswith(f" by {what}.")
     assert found.cut == f"{what} -> (array)"
+    assert any("that it has captured" in sign for sign in found.signs)
