@@ -33,7 +33,7 @@ V8 = Runtime(
     global_objects=((r"Window(?: \[JSGlobalObject\])? / (\S.*)", "window"),
         (r"(\S+) \[JSGlobalObject\](?: / .*)?", "globalThis")),
     called_fields=("function", "bound_function"),
-    no_class=r"(?:Function|Object|Array|Map|Set|module|scope)\b|[^A-Za-z_$]",
+    no_class=r"(?:Function|Object|Array|Map|Set|module|scope|system)\b|[^A-Za-z_$]",
     embedder=r"(?:\w+<)?(?:Basic)?Heap",
     roots=("(synthetic)",),
     waiting={

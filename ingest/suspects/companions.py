@@ -15,6 +15,7 @@ from ingest.arrays.compiled import kernel
 from ingest.heap.graph import OF_KEY
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH, MOST_LEVELS
+from ingest.suspects.heads import has_no_name
 from ingest.suspects.joints import some_of
 from ingest.suspects.own import collection_below, family, is_collection
 from ingest.suspects.words import collections_word, counted_objects
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ingest.arrays.compiled import Bools, Ints, Longs
     from ingest.heap.graph import HeapGraph
     from ingest.suspects.holders import Paths
-    from ingest.suspects.piles import Held, Pile
+    from ingest.suspects.pile import Held, Pile
 
 _LEAST_INSIDE = 0.2
 """Share of what objects without a class, or of a library, retain, from which on those
@@ -452,9 +453,9 @@ class Companions:
         has_no_class = self._paths.cuts.has_no_class
         if pile.object_count == 1 or not has_no_class[pile.type_index]:
             return None
-        is_class = np.append(
-            (self._classes == TypeClass.PROGRAM) & ~has_no_class, False
-        )
+        is_class = (self._classes <= TypeClass.LIBRARY) & ~has_no_name(graph)
+        is_class &= ~np.isin(graph.type_names, named(graph.runtime).library)
+        is_class = np.append(is_class & ~has_no_class, False)
         sample, found = some_of(pile.members, _SAMPLE), dict[int, set[int]]()
         for member in sample.tolist():
             rows = graph.targets(member)

@@ -29,13 +29,8 @@ from ingest.suspects.garbage import garbage_types
 from ingest.suspects.outside import outside_of, with_outside
 from ingest.suspects.own import are_scopes_of_libraries
 from ingest.suspects.ownership import from_owners, with_types_by_name
-from ingest.suspects.piles import (
-    FEW_WITHOUT_CONTAINER,
-    SAMPLE,
-    Held,
-    Pile,
-    PileSearch,
-)
+from ingest.suspects.pile import FEW_WITHOUT_CONTAINER, Held, Pile
+from ingest.suspects.piles import SAMPLE, PileSearch
 from ingest.suspects.rooms import owner_of_table
 from ingest.suspects.shared import shared_containers
 from ingest.suspects.suspect import Accused, Suspect, Telling, is_one_of_several

@@ -14,7 +14,6 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH
 from ingest.suspects.holders import COLLECTION
 from ingest.suspects.joints import some_of
-from ingest.what_if.places import target_of
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ _NEAR = 4
 """Steps from a holder up to the program's own reference to it, at most."""
 
 _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
+
+_FEWEST_HEADS = 10
 
 _MANY_CLASSES = 100
 """A program makes so many classes only if it makes them again and again."""
@@ -79,63 +80,6 @@ def are_functions_of_library(graph: HeapGraph, members: NDArray[np.int32]) -> bo
     texts = graph.values.pick(some_of(members, _SAMPLE))
     found = [re.search(runtime.library_scripts, text or "") for text in texts]
     return 2 * sum(one is not None for one in found) > len(found)
-
-
-def classes_with_statics(
-    graph: HeapGraph, metrics: HeapMetrics, members: NDArray[np.int32]
-) -> NDArray[np.int32]:
-    """The classes of a script in whose static fields most of some objects are.
-
-    Empty if none are, or if the classes are as few as a program has by itself.
-    """
-    runtime, kinds, nobody = named(graph.runtime), graph.type_index, members[:0]
-    function = runtime.function_type
-    if not function or function not in graph.type_names:
-        return nobody
-    is_scope = np.array([name.startswith(runtime.scopes) for name in graph.type_names])
-    of_functions = graph.type_names.index(function)
-
-    def above(members: NDArray[np.int32]) -> NDArray[np.int32]:
-        rows = metrics.dominator[members]
-        for _ in range(_NEAR):
-            rows = rows[rows >= 0]
-            rows = rows[~is_scope[kinds[rows]]]
-            is_on = kinds[rows] != of_functions
-            rows[is_on] = metrics.dominator[rows[is_on]]
-        rows = rows[rows >= 0]
-        functions: NDArray[np.int32] = rows[kinds[rows] == of_functions]
-        return functions
-
-    # Only a class has a prototype from the start on.
-    sample = some_of(members, _SAMPLE)
-    found = above(sample)
-    rows = np.unique(found)
-    if 2 * len(found) <= len(sample) or len(rows) < _MANY_CLASSES:
-        return nobody
-    told = [target_of(graph, row, "prototype") for row in rows[:_NEAR].tolist()]
-    return nobody if None in told else np.unique(above(members))
-
-
-def owners_of_each(
-    graph: HeapGraph,
-    metrics: HeapMetrics,
-    classes: NDArray[np.uint8],
-    members: NDArray[np.int32],
-) -> NDArray[np.int32]:
-    """What of a class has each of some objects without one; empty if nothing has."""
-    found = classes_with_statics(graph, metrics, members)
-    if len(found):
-        return found
-    kinds, above = graph.type_index, metrics.dominator[members]
-    for _ in range(_STEPS_ABOVE):
-        is_on = (above >= 0) & (classes[kinds[above]] == TypeClass.CONTAINER)
-        above[is_on] = metrics.dominator[above[is_on]]
-    kind = int(kinds[above[0]]) if above[0] >= 0 else -1
-    is_class = kind >= 0 and classes[kind] == TypeClass.LIBRARY
-    found = np.unique(above[(above >= 0) & (kinds[above] == kind)])
-    # A few have two, as a state that they have begun with.
-    is_of_each = is_class and len(found) >= _NEARLY_ALL * len(members)
-    return found if is_of_each else found[:0]
 
 
 def are_scopes_of_libraries(graph: HeapGraph) -> NDArray[np.bool_]:

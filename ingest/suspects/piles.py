@@ -7,14 +7,14 @@ types lead to piles, and are piles only where no object of the program is below 
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.analysis.distances import ROOT
+from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.trees import marked, outermost
 from ingest.analysis.types import count_by, largest_first, rows_of, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
@@ -23,14 +23,12 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.classes import classes_of
 from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
+from ingest.suspects.heads import by_owners
 from ingest.suspects.holders import Holder, Paths
-from ingest.suspects.joints import crowd_first
-from ingest.suspects.own import (
-    are_functions_of_library,
-    is_whole_collection,
-    owners_of_each,
-)
+from ingest.suspects.joints import some_of
+from ingest.suspects.own import are_functions_of_library, is_whole_collection
 from ingest.suspects.ownership import Ownership, owned, ownership, texts_of_code
+from ingest.suspects.pile import Held, Pile
 from ingest.system.memory import beside
 from ingest.what_if.places import UNNAMED_ROOT
 
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
     from ingest.analysis.metrics import HeapMetrics
     from ingest.arrays.compiled import Bools
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.edges import Verified
 
 SAMPLE = 1000
 """The most members of a pile whose paths are compared."""
@@ -53,12 +50,6 @@ PILE_SHARE = 0.04
 MOST = 0.7
 """An object that retains at least this share of its pile is followed."""
 
-FEW = 3
-"""Fewer objects in a container are no pile of their own."""
-
-FEW_WITHOUT_CONTAINER = 10
-"""Fewer objects that an owner's fields refer to are no pile of their own."""
-
 SHORT_RUN = 20
 """Fewer objects that retain one another, as in a linked list, are no pile."""
 
@@ -67,82 +58,15 @@ RUN_SHARE = 0.1
 
 _MUCH_MORE, _FEWEST_PARTS = 3, 4
 
+_SEVERAL, _MANY_VALUES = 3, 20
+"""Values of one type that each row of a table has, at least and at most."""
+
 _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
 _LEAST_ROWS, _MANY_SHARED, _LEAST_ENDED = 100, 1000, 0.01
 
 _MAX_SEARCHES, _MAX_ENTRIES, _MAX_PARTS = 200, 200, 8
 
 _HANDLES = (RootKind.HANDLE, RootKind.JNI_GLOBAL, RootKind.FINALIZER_QUEUE)
-
-
-class Pile(NamedTuple):
-    """Objects of one type below one owner.
-
-    Attributes:
-        type_index: Their type.
-        object_count: Their number.
-        retained_bytes: Retained size of those that no other one dominates.
-        members: Those, the one that retains most first.
-        entry: The container below the owner that all are in, or -1.
-        owner: The owner, or `ROOT`.
-        is_run: Whether its objects retain one another, as those of a linked list.
-        counted_bytes: What of the retained size is compared with other piles; ``None``
-            for all of it. Values of the runtime may retain objects of the program,
-            which are, or are not, piles of their own.
-        waits: Whether its objects wait for the finalizer, and nothing else holds them.
-    """
-
-    type_index: int
-    object_count: int
-    retained_bytes: int
-    members: NDArray[np.int32]
-    entry: int
-    owner: int
-    is_run: bool = False
-    counted_bytes: int | None = None
-    waits: bool = False
-
-    @property
-    def compared_bytes(self) -> int:
-        """Bytes that are compared with other piles."""
-        if self.counted_bytes is None:
-            return self.retained_bytes
-        return min(self.counted_bytes, self.retained_bytes)
-
-    @property
-    def is_many(self) -> bool:
-        """Whether there are enough objects for a pile, not only parts of one object."""
-        heads = len(self.members)
-        return self.is_run or heads >= (
-            FEW if self.entry >= 0 else FEW_WITHOUT_CONTAINER
-        )
-
-    @property
-    def score(self) -> float:
-        """Compared bytes, weighed by how much they look like a pile.
-
-        One large object counts a third, a thousand objects count in full.
-        """
-        weight = 0.34 + 0.22 * math.log10(self.object_count if self.is_many else 1)
-        return self.compared_bytes * min(weight, 1.0)
-
-
-class Held(NamedTuple):
-    """A pile, what holds it, and the cut that frees it.
-
-    Attributes:
-        pile: Its objects and bytes are those that the cut frees.
-        holder: What to name as the holder.
-        cut: The cut.
-        is_group: Whether many places of one role hold the objects, each its own.
-        is_mostly: Whether they hold most of them only.
-    """
-
-    pile: Pile
-    holder: Holder
-    cut: Verified
-    is_group: bool
-    is_mostly: bool = False
 
 
 class PileSearch:
@@ -197,8 +121,9 @@ class PileSearch:
         of the runtime's own is no leak of the program. At most ``most`` objects are
         looked at.
         """
-        pile = self._of_classes(pile)
-        cuts, members = self.paths.cuts, pile.members
+        cuts, graph = self.paths.cuts, self.graph
+        pile = by_owners(graph, self.metrics, self.classes, cuts.has_no_class, pile)
+        members = pile.members
         is_code = not pile.is_many and members[0] in self._of_code
         if is_code or are_functions_of_library(self.graph, members):
             return None
@@ -243,27 +168,6 @@ class PileSearch:
             retained_bytes=cut.freed_bytes,
         )
         return Held(pile, holder, cut, is_group, is_mostly)
-
-    def _of_classes(self, pile: Pile) -> Pile:
-        """The pile, or of objects without a class what of a class has each of them.
-
-        As the headers of responses: each has them in an object of its own. Or the
-        classes of a script that have them in static fields.
-        """
-        if not self.paths.cuts.has_no_class[pile.type_index] or not pile.is_many:
-            return pile
-        found = owners_of_each(self.graph, self.metrics, self.classes, pile.members)
-        if not len(found):
-            kinds = self.graph.type_index
-            return pile._replace(members=crowd_first(kinds, self.metrics, pile.members))
-        retained = self.metrics.retained_bytes
-        return pile._replace(
-            type_index=int(self.graph.type_index[found[0]]),
-            object_count=len(found),
-            retained_bytes=int(retained[found].sum()),
-            members=largest_first(found, retained),
-            is_run=False,
-        )
 
     def _count(self, pile: Pile, lost: Bools) -> int:
         """How many objects of a pile's type a cut frees; of texts, whole ones."""
@@ -636,17 +540,34 @@ class PileSearch:
         sizes = [int(by_type[is_value].max(initial=0))]
         most = max(sizes + [one.retained_bytes for one in found])
         table = self._rows(level_of_program, owners, container, size)
-        if table is not None and 2 * most < table.retained_bytes:
-            yield table
-            return
+        largest = int(np.argmax(by_type))
+        if table is not None:
+            # Each of several values, as a record has, is not what was added.
+            many = np.count_nonzero(kinds == largest) / table.object_count
+            is_record = _SEVERAL <= many <= _MANY_VALUES
+            is_record &= self._are_entries(table.members, container)
+            if is_record or 2 * most < table.retained_bytes:
+                yield table
+                return
         if found:
             yield max(found, key=lambda pile: pile.compared_bytes)
             return
-        largest = int(np.argmax(by_type))
         if 2 * by_type[largest] >= size:
             pile = self._pile_of(values[kinds == largest], size, container, owner)
             is_run = self._is_run(pile.members, pile.object_count)
             yield pile._replace(is_run=is_run)
+
+    def _are_entries(self, members: NDArray[np.int32], container: int) -> bool:
+        """Whether most of some objects are entries of a container itself."""
+        sample, found = some_of(members, SAMPLE), 0
+        for at in sample.tolist():
+            for _ in range(_STEPS_ABOVE):
+                at = int(self.metrics.dominator[at])
+                name = normalised_type(self.graph.type_name(at)) if at >= 0 else ""
+                if at == container or not is_inside_collection(name):
+                    break
+            found += at == container
+        return found >= MOST * len(sample)
 
     def _rows(
         self, level: Ownership, owners: list[int], container: int, size_bytes: int

@@ -37,7 +37,7 @@ from ingest.suspects.own import (
     of_library,
     shared_collection,
 )
-from ingest.suspects.piles import FEW_WITHOUT_CONTAINER, Held, Pile
+from ingest.suspects.pile import FEW_WITHOUT_CONTAINER, Held, Pile
 from ingest.suspects.rooms import own_room
 from ingest.suspects.unrecorded import with_room
 from ingest.suspects.words import Words, counted_objects

@@ -13,7 +13,8 @@ from ingest.analysis.types import rows_where
 from ingest.heap.completeness import Irregularity
 from ingest.reports.suspects import notes
 from ingest.suspects.find import find_suspects
-from ingest.suspects.piles import Pile, PileSearch
+from ingest.suspects.pile import Pile
+from ingest.suspects.piles import PileSearch
 from tests.dumps.hprof import BYTE, LONG, OBJECT, SYSTEM_CLASS, THREAD_OBJECT, jdk
 from tests.unit.suspects.test_evidence import graph_of
 

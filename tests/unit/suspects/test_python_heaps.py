@@ -592,3 +592,26 @@ def test_the_programs_own_field_is_named_where_a_librarys_has_the_objects(
     suspect = suspect_of(heap, tmp_path)
 
     assert " in a map by Client.statements in Store.db, from " in suspect.sentence
+
+
+@pytest.mark.parametrize(("texts", "is_record"), [(5, True), (2, False), (30, False)])
+def test_records_are_told_not_the_texts_that_each_of_them_has(
+    texts: int, tmp_path: Path, *, is_record: bool
+) -> None:
+    heap = HrpyHeap().variable("CITIES", _OWNER)
+    rows = [0x200000 + 64 * at for at in range(_MANY)]
+    words = [0x300000 + 64 * at for at in range(_MANY * texts)]
+    heap.chunk("str", words, size=150)
+    heap.chunk(
+        "list", rows, size=90, rest=[words[at::_MANY] for at in range(_MANY)],
+        lengths=[texts] * _MANY, flags=Flag.ELEMENTS,
+    )  # fmt: skip
+    keys = [0x800000 + 64 * at for at in range(_MANY)]
+    heap.chunk("int", keys)
+    heap.dict(0x3000, dict(zip(keys, rows, strict=True)))
+    heap.chunk("shop.Cities", [_OWNER], named={"by_key": [0x3000]})
+
+    found = suspect_of(heap, tmp_path)
+
+    name = f"{_MANY} list (" if is_record else f"{_MANY * texts:,} str ("
+    assert found.sentence.startswith(name)

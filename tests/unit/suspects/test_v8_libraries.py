@@ -427,3 +427,54 @@ def test_a_tree_of_maps_is_no_linked_list(tmp_path: Path) -> None:
 
     assert "400 Map (" in suspect.sentence
     assert " are held in a map by Shop.words" in suspect.sentence
+
+
+def test_what_is_in_the_list_is_named_before_what_that_has_of_a_class(
+    tmp_path: Path,
+) -> None:
+    """As the tasks of a library: each has an object that has what the program gave."""
+    heap = program()
+    for name in ("Task", "ScheduledTask"):
+        class_of(heap, name, "/srv/node_modules/node-cron/index.js")
+    tasks = []
+    for _ in range(_MANY):
+        given = heap.node("object", "{user, text}", 200)
+        inner = heap.node("object", "Task", 100, [("property", "given", given)])
+        scope = heap.node(
+            "object", "system / Context", 40, [("context", "task", inner)]
+        )
+        tasks.append(heap.node("object", "ScheduledTask", 50))
+        for name in ("start", "stop"):
+            function = closure(heap, name, "/srv/node_modules/node-cron/index.js")
+            heap.edge(function, "internal", "context", scope)
+            heap.edge(tasks[-1], "property", name, function)
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "tasks", holding(heap, "Array", tasks))
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.sentence.startswith(f"{_MANY} ScheduledTask (")
+    assert suspect.cut == "Shop.tasks -> Array"
+
+
+def test_the_class_of_a_library_that_each_record_refers_to_is_told(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    class_of(heap, "Pool", "/srv/node_modules/pools/pool.js")
+    records = []
+    for _ in range(_MANY):
+        pool = heap.node("object", "Pool", 300)
+        made = heap.node("object", "Date", 100)
+        records.append(heap.node("object", "{pool, made}", 40, [
+            ("property", "pool", pool), ("property", "made", made),
+        ]))  # fmt: skip
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "pools", holding(heap, "Array", records))
+    heap.edge(1, "property", "shop", shop)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert f"{_MANY} {{pool, made}} (" in suspect.sentence
+    assert f" with {_MANY} Pool are held in a list by Shop.pools" in suspect.sentence
