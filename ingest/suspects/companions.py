@@ -19,6 +19,8 @@ from ingest.suspects.heads import has_no_name
 from ingest.suspects.joints import some_of
 from ingest.suspects.own import collection_below, family, is_collection
 from ingest.suspects.words import collections_word, counted_objects
+from ingest.what_if.cut_parser import AND
+from ingest.what_if.places import target_of
 from ingest.words.text import printable
 
 if TYPE_CHECKING:
@@ -89,6 +91,12 @@ def _sum_owned(
                 break
             row = dominator[row]
         sums[kinds[row]] += sizes[rows[at]]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Several names in words: ``head, table and tail``."""
+    *most, last = map(printable, names)
+    return f"{', '.join(most)} and {last}"
 
 
 class _Freed(NamedTuple):
@@ -224,10 +232,7 @@ class Companions:
         least = ENOUGH * held.cut.freed_bytes
         if not found and self._metrics.retained_bytes[at] >= least:
             found = self._paths.cuts.fields_above(at, pile.members)
-        if not 1 < len(found) <= _MOST_FIELDS:
-            return ""
-        *most, last = map(printable, found)
-        return f"{', '.join(most)} and {last}"
+        return _listed(found) if 1 < len(found) <= _MOST_FIELDS else ""
 
     def in_collection(self, held: Held) -> tuple[int, int]:
         """How many of a pile are in its collection themselves, and how many there are.
@@ -281,11 +286,14 @@ class Companions:
                 found = self._collected(held, *elements)
             if found is None and (boxed := self._boxed(pile)) is not None:
                 kind = boxed
+            found = found or self._spread(held, freed, kind)
             return found or self._told_inside(pile, kind, rows[kinds == kind])
         if (elements := self._elements(pile, freed)) is not None:
             found = self._collected(held, *elements)
             if found is not None:
                 return found
+        if (spread := self._spread(held, freed, None)) is not None:
+            return spread
         if (beside := self._beside(pile, freed)) is not None:
             return self._with_keys(beside[0], rows, beside[1]), ""
         if 2 * own >= freed.size_bytes:
@@ -363,6 +371,66 @@ class Companions:
         if field is None and graph.type_index[edge.source] == pile.type_index:
             return told, text
         return f"{told} in {place} {key}".rstrip(), text
+
+    def _spread(
+        self, held: Held, freed: _Freed, only: int | None
+    ) -> tuple[str, str] | None:
+        """Many objects that several fields of each of a pile have, and their cut.
+
+        As streams that several maps of each connection have as keys. They are of one
+        type, if that is known, or of one of those with the most objects.
+        """
+        graph, pile, paths = self._graph, held.pile, self._paths
+        classes = np.append(self._classes, np.uint8(TypeClass.METADATA))
+        if classes[pile.type_index] != TypeClass.PROGRAM or pile.object_count == 1:
+            return None
+        many = count_by(freed.kinds, len(graph.type_names))
+        many[(self._classes != TypeClass.PROGRAM) | paths.cuts.has_no_class] = 0
+        many[pile.type_index] = 0
+        least = max(_MANY_VALUES * pile.object_count, int(many.max()) // 2)
+        most = np.argsort(-many, kind="stable")[:_MOST_FIELDS].tolist()
+        for kind in most if only is None else (only,):
+            if many[kind] < least:
+                break
+            rows = freed.rows[freed.kinds == kind]
+            owner, fields = self._fields_of_each(pile.type_index, rows)
+            if not 1 < len(fields) <= _MOST_FIELDS:
+                continue
+            targets = [target_of(graph, owner, field) for field in fields]
+            edges = [paths.cuts.edge(owner, at) for at in targets if at is not None]
+            text = AND.join(
+                f"{paths.places.holder(owner, field)} -> "
+                f"{graph.captions.of(graph.type_name(edge.below[0]))}"
+                for field, edge in zip(fields, edges, strict=True)
+            )
+            size = held.cut.freed_bytes
+            if paths.cuts.of_text(text, edges, rows, size, _MOST_INSIDE) is not None:
+                told = self._counted(kind, int(many[kind]))
+                return f"{told} in the fields {_listed(fields)}", text
+        return None
+
+    def _fields_of_each(
+        self, kind: int, rows: NDArray[np.int32]
+    ) -> tuple[int, list[str]]:
+        """An object of a type that has some objects, and the fields by which it does.
+
+        No fields if not all are below objects of the type, or if these differ.
+        """
+        dominator, sample = self._metrics.dominator, some_of(rows, _SAMPLE)
+        above = dominator[sample]
+        for _ in range(MOST_LEVELS):
+            is_on = (above >= 0) & (self._graph.type_index[above] != kind)
+            if not is_on.any():
+                break
+            above[is_on] = dominator[above[is_on]]
+        if (above < 0).any() or (self._graph.type_index[above] != kind).any():
+            return -1, []
+        owners = np.unique(above)[:_MOST_FIELDS].tolist()
+        found = [
+            self._paths.cuts.fields_above(owner, sample[above == owner])
+            for owner in owners
+        ]
+        return owners[0], found[0] if found.count(found[0]) == len(found) else []
 
     def _elements(
         self, pile: Pile, freed: _Freed

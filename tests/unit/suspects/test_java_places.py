@@ -73,10 +73,9 @@ def test_thread_locals_that_share_their_values_are_named(tmp_path: Path) -> None
     assert ", as by ThreadLocal Rule.memo, from thread exec-1" in found.sentence
 
 
-def test_the_fields_of_the_one_entry_that_share_their_keys_are_named(
-    tmp_path: Path,
-) -> None:
-    """A list has one connection, and three maps of this have the same keys."""
+@pytest.mark.parametrize("count", [1, 8])
+def test_the_fields_that_share_their_keys_are_named(count: int, tmp_path: Path) -> None:
+    """A list has one connection, or some: three maps of each have the same keys."""
     shop = Program()
     fields = ("received", "sent", "waiting")
     shop.cls("app/Key", "data")
@@ -84,22 +83,33 @@ def test_the_fields_of_the_one_entry_that_share_their_keys_are_named(
     shop.cls("app/Handler", *fields)
     shop.cls("app/Host", "handlers")
     shop.cls("java/util/ArrayList", "elementData")
-    keys = [shop.make("app/Key", data=shop.data(500)) for _ in range(300)]
-    buffers = [shop.make("app/Buffer", key=key) for key in keys]
-    maps = [shop.map_of(held) for held in (keys, keys, buffers)]
-    handler = shop.make("app/Handler", **dict(zip(fields, maps, strict=True)))
-    held = shop.array("[Ljava/lang/Object;", [handler])
+    made = []
+    for _ in range(count):
+        keys = [shop.make("app/Key", data=shop.data(500)) for _ in range(300)]
+        buffers = [shop.make("app/Buffer", key=key) for key in keys]
+        maps = [shop.map_of(held) for held in (keys, keys, buffers)]
+        made.append(shop.make("app/Handler", **dict(zip(fields, maps, strict=True))))
+    held = shop.array("[Ljava/lang/Object;", made)
     handlers = shop.make("java/util/ArrayList", elementData=held)
     shop.main(HOST=shop.make("app/Host", handlers=handlers))
     (found,) = shop.found(tmp_path).suspects
 
+    if count == 1:
+        assert (
+            " are held in the fields received, sent and waiting of one Handler, in a "
+            "list by Host.handlers"
+        ) in found.sentence
+        assert found.advice.startswith(
+            "To free them, remove entries of received, sent and waiting of the Handler "
+        )
+        return
+    assert found.sentence.startswith("8 Handler (")
     assert (
-        " are held in the fields received, sent and waiting of one Handler, in a list "
+        " with 2,400 Key in the fields received, sent and waiting are held in a list "
         "by Host.handlers"
     ) in found.sentence
-    assert found.advice.startswith(
-        "To free them, remove entries of received, sent and waiting of the Handler at "
-    )
+    cut = " and ".join(f"Handler.{field} -> HashMap" for field in fields)
+    assert found.advice.endswith(f"; or keep them, and remove entries at {cut}.")
 
 
 def test_weak_references_without_referents_are_told(tmp_path: Path) -> None:
