@@ -220,7 +220,7 @@ def as_markdown(
         for label, reason in reasons(suspect):
             text += f"   {label}: {markdown_text(reason)}\n"
         listed = "; ".join(cast("list[str]", suspect["contents"]))
-        text += f"   Contents: {markdown_text(listed)}.\n\n"
+        text += f"   Contents by shallow size: {markdown_text(listed)}.\n\n"
         path = path_text(
             cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
         )

@@ -209,6 +209,12 @@ def _top_types(
     ]
 
 
+_EXTERNAL = (
+    "External bytes are memory outside the heap that is freed with its objects, such "
+    "as that of buffers. Shallow and reachable bytes are without it."
+)
+"""What external bytes are."""
+
 _FOLDED = (
     "Folded objects are details of the runtime: each is counted with the object that "
     "it is part of, or as a root. --fold none shows them."
@@ -250,7 +256,6 @@ def facts_text(
         say(f"  {name.replace('_', ' '):<18}{cell(found[name]):>15}\n")
     for name in (
         "missing_objects",
-        "null_references",
         "weak_roots",
         "external_bytes",
         "soft_only_objects",
@@ -269,6 +274,8 @@ def facts_text(
         why = named(str(found["runtime"] or "")).missing
         missing += f"{', ' if why else ''}{why}. No size above includes them."
         say("\n" + folded(missing))
+    if found["external_bytes"]:
+        say("\n" + folded(_EXTERNAL))
     if found["folded_objects"]:
         say("\n" + folded(_FOLDED))
     kinds = cast("dict[str, int]", found["root_kinds"])

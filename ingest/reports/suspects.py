@@ -245,7 +245,7 @@ def suspects_text(
         for label, reason in reasons(suspect):
             text += folded(f"{label}: {printable(reason)}", "     ")
         contents = "; ".join(cast("list[str]", suspect["contents"]))
-        text += folded(f"Contents: {printable(contents)}.", "     ")
+        text += folded(f"Contents by shallow size: {printable(contents)}.", "     ")
         text += path_text(
             cast("list[str]", suspect["path"]), cast("int | None", suspect["cut_step"])
         )

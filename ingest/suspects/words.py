@@ -633,8 +633,10 @@ class Words:
             has = f"of {printable(self.frame)}" if self.frame else "without a name"
             has = f"the {found[1]} that a local variable {has} has"
             how = f"{do}{of} of {has}: {self.cut}"
-        if self.pattern == "timer" and " -> " in self.cut:
-            how = f"cancel the timers: {self.cut}"  # in lists of the runtime
+        if self.pattern == "handles" or (
+            self.pattern == "timer" and " -> " in self.cut
+        ):
+            how = f"{do}: {self.cut}"  # in tables of the runtime
         if self.library[0] and how.startswith("remove entries"):
             is_timer = dict(_patterns(self.runtime))["timer"](self.type_name)
             if self.pattern != "cache" and (is_timer or _ENDED.search(self.type_name)):
