@@ -14,7 +14,7 @@ from ingest.heap.graph import NO_TYPE
 from ingest.runtimes import TypeClass, TypeColumns, named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -145,7 +145,10 @@ def _mark_values(
 
 
 def generated_classes(
-    graph: HeapGraph, metrics: HeapMetrics, classes: NDArray[np.uint8]
+    graph: HeapGraph,
+    metrics: HeapMetrics,
+    classes: NDArray[np.uint8],
+    holder_of: Callable[[NDArray[np.int32]], str],
 ) -> tuple[str, ...]:
     """Many classes without instances whose names differ only in what is generated.
 
@@ -155,20 +158,26 @@ def generated_classes(
         graph: The heap.
         metrics: Its metrics.
         classes: uint8 (T,). The `TypeClass` of each type.
+        holder_of: Words for what holds some class objects; empty if it is unknown.
     """
     if graph.type_object is None or not named(graph.runtime).of_loaders:
         return ()
     wanted = (metrics.instance_count == 0) & (graph.type_object >= 0)
     wanted &= metrics.root_distance[graph.type_object] >= 0
     wanted &= np.isin(classes, (TypeClass.PROGRAM, TypeClass.LIBRARY))
-    found: dict[str, list[str]] = defaultdict(list)
+    found: dict[str, list[int]] = defaultdict(list)
     for kind in np.flatnonzero(wanted).tolist():
-        name = graph.type_names[kind]
-        found[_NUMBER.sub("#", normalised_type(name))].append(name)
-    return tuple(
-        f"{len(names):,} classes such as {graph.captions.of(names[0])} have no "
-        "instances. Classes also take memory outside the heap, until their loader is "
-        "freed."
-        for names in sorted(found.values(), key=len, reverse=True)
-        if len(names) >= _MANY_CLASSES
-    )
+        name = _NUMBER.sub("#", normalised_type(graph.type_names[kind]))
+        found[name].append(kind)
+    told = []
+    for kinds in sorted(found.values(), key=len, reverse=True):
+        if len(kinds) >= _MANY_CLASSES:
+            name = graph.captions.of(graph.type_names[kinds[0]])
+            holder = holder_of(graph.type_object[kinds])
+            held = f", and are held by {holder}" if holder else ""
+            told.append(
+                f"{len(kinds):,} classes such as {name} have no instances{held}. "
+                "Classes also take memory outside the heap, until their loader is "
+                "freed."
+            )
+    return tuple(told)

@@ -155,7 +155,9 @@ class _Search:
                 self._telling.suspect(one) for one in smaller if not one.evidence.doubts
             ),
             garbage_types(self._graph, self._metrics, search.classes),
-            generated_classes(self._graph, self._metrics, search.classes),
+            generated_classes(
+                self._graph, self._metrics, search.classes, self._holder_of
+            ),
         )
 
     def _many_or_one(self, pile: Pile) -> Pile | None:
@@ -523,6 +525,18 @@ class _Search:
         )
         count = held.pile.object_count
         return any(name in ("", field) and count <= most for field, name, most in known)
+
+    def _holder_of(self, members: NDArray[np.int32]) -> str:
+        """What holds some objects of one type, in words; empty if no cut frees them."""
+        paths, sizes = self._search.paths, self._metrics.retained_bytes
+        members = members[np.argsort(-sizes[members], kind="stable")]
+        kind, size = int(self._graph.type_index[members[0]]), int(sizes[members].sum())
+        cut = paths.cuts.of(kind, members, size)
+        if cut is None or not cut.is_named:
+            return ""
+        edge, (also, _) = cut.edges[0], paths.cuts.places_of(cut.edges)
+        first = paths.of(edge, paths.cuts.member_below(edge, members)).words
+        return " and by ".join((first, *also))
 
     def _told(self, held: Held | None) -> Accused | None:
         """A pile in words; ``None`` if it is no suspect."""
