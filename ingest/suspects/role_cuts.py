@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,15 @@ from ingest.runtimes import TypeClass
 from ingest.suspects.covers import ENOUGH
 from ingest.suspects.cuts import MUCH_MORE, NEARLY, SAMPLE, TOO_MUCH, Cuts
 from ingest.suspects.edges import Edge, Verified
-from ingest.suspects.joints import by_size
+from ingest.suspects.joints import by_size, some_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+_FEW, _MOST_OTHERS = 20, 2
+"""Objects whose fields are looked at, with references to each; and fields told."""
 
 
 class RoleCuts(Cuts):
@@ -140,6 +146,23 @@ class RoleCuts(Cuts):
                 continue
             return edge, members[is_held] if sample is members else members, share
         return None
+
+    def others_of(self, path: Sequence[int], members: NDArray[np.int32]) -> list[str]:
+        """The fields that refer to some objects, but for that of a path, in words.
+
+        Empty if they are many, if one is not known, or if few of the objects have it.
+        """
+        sample, found = some_of(members, _FEW).tolist(), Counter[str | None]()
+        for member in sample:
+            rows, sources, roots = self.referrers.of(member)
+            if len(rows) > _FEW or roots:
+                return []
+            edges = map(Edge, sources.tolist(), rows.tolist(), repeat((member,)))
+            found.update({self.field(edge) and self.role(edge) for edge in edges})
+        own = {self.role(self.edge(*path[-2:]))} if len(path) > 1 else set[str]()
+        others = [words or "" for words in found if words not in own]
+        is_all = all(words and 2 * found[words] >= len(sample) for words in others)
+        return others if is_all and len(others) <= _MOST_OTHERS else []
 
     def _most_of(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
         """Those of some objects, the largest first, that have nearly all bytes."""

@@ -215,6 +215,7 @@ class Telling:
             meanwhile=meanwhile,
             is_group=is_group,
             is_mostly=is_mostly,
+            others=paths.cuts.others_of(holder.path, pile.members) if is_group else (),
             companions=companions,
             direct_count=direct_count,
             there_count=there_count,

@@ -173,6 +173,8 @@ class Words:
         meanwhile: The same of frames and the like, which end of themselves.
         is_group: Whether many places of one role hold them, each its own.
         is_mostly: Whether they hold most of them only.
+        others: Fields of others that also refer to each of them, in words, if they are
+            held one by one and these are few.
         companions: What is freed with them and is more than they are, in words.
         inside_cut: The cut that frees the companions alone, which each of them has
             collected; empty if there is none.
@@ -219,6 +221,7 @@ class Words:
     meanwhile: Sequence[str] = ()
     is_group: bool = False
     is_mostly: bool = False
+    others: Sequence[str] = ()
     companions: str = ""
     inside_cut: str = ""
     direct_count: int = 0
@@ -484,7 +487,8 @@ class Words:
             if is_shown:
                 text += f", from {_end_of(root)}"
         text += "".join(f", and by {_end_of(words)}" for words in self.also)
-        text += ", and by others" if self._has_others else ""
+        if self._has_others:
+            text += f", and by {' and by '.join(self.others) or 'others'}"
         if self.meanwhile:
             more = f", and meanwhile by {_end_of(' and by '.join(self.meanwhile))}"
             text += more if len(text + more) < MAX_SENTENCE else ""

@@ -268,19 +268,25 @@ def test_weak_references_in_a_set_are_what_piles_up(tmp_path: Path) -> None:
     assert found.signs == ("The objects that these weak references had are gone.",)
 
 
-def test_the_root_of_objects_that_two_lists_have_is_told(tmp_path: Path) -> None:
-    """Both lead through an object for each, so that the cut is the type."""
+@pytest.mark.parametrize("is_caught", [False, True])
+def test_the_root_of_objects_that_two_lists_have_is_told(
+    is_caught: bool, tmp_path: Path
+) -> None:
+    """Both lead through an object for each, so that the cut is the type.
+
+    What a coroutine that waits has at hand refers to each as well.
+    """
     shop = Program()
     shop.cls("app/Model", "data")
+    shop.cls("app/Emit", "$model")
     shop.cls("app/Repository", "prices")
-    shop.cls("kotlinx/coroutines/CancellableContinuationImpl", "model")
-    waiting = [
-        shop.make(
-            "kotlinx/coroutines/CancellableContinuationImpl",
-            model=shop.make("app/Model", data=shop.data(500)),
-        )
-        for _ in range(300)
-    ]
+    continuation = "kotlinx/coroutines/CancellableContinuationImpl"
+    shop.cls(continuation, "model", "delegate")
+    waiting = []
+    for _ in range(300):
+        model = shop.make("app/Model", data=shop.data(500))
+        emit = shop.make("app/Emit", **{"$model": model if is_caught else 0})
+        waiting.append(shop.make(continuation, model=model, delegate=emit))
     prices = shop.array("[Ljava/lang/Object;", waiting)
     shop.cls("kotlinx/coroutines/ChildHandleNode", "child", "next")
     following = 0
@@ -290,8 +296,9 @@ def test_the_root_of_objects_that_two_lists_have_is_told(tmp_path: Path) -> None
     shop.main(REPO=shop.make("app/Repository", prices=prices), JOB=following)
     (found,) = shop.found(tmp_path).suspects
 
+    others = "Emit.$model" if is_caught else "others"
     assert found.sentence.endswith(
-        " by Repository.prices, from static field Main.REPO, and by others."
+        f" by Repository.prices, from static field Main.REPO, and by {others}."
     )
     assert found.advice == (
         "To free them, cancel the coroutines that wait, or their scope, or remove "
