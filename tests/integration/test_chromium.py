@@ -28,7 +28,7 @@ PAGE = Path(__file__).parents[1] / "programs" / "leaks.html"
 SENTENCES = {
     "list": "held in a list by module-level removedRows of programs/leaks.html",
     "listener": "held as event handlers by window",
-    "timers": "held through timers by window",
+    "timers": "held through timers by the timers of the page",
 }
 FUNCTIONS = {
     "listener": "one of them is onResize leaks.html:23:56.",
