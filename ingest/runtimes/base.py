@@ -527,6 +527,13 @@ class Runtime:
         return re.compile(self.listeners or "(?!)").search
 
     @cached_property
+    def is_called(self) -> Callable[[str], object]:
+        """Whether a type is one of functions, or of what these have or are kept in."""
+        kinds = map(self.patterns.get, ("closure", "delegate", "event handlers"))
+        patterns = filter(None, (*kinds, self.lambdas))
+        return re.compile("|".join(patterns) or "(?!)").search
+
+    @cached_property
     def is_fixed(self) -> Callable[[str], object]:
         """Whether a type is a collection that cannot grow."""
         return _any(self.fixed)

@@ -406,8 +406,15 @@ class Companions:
             size = held.cut.freed_bytes
             if paths.cuts.of_text(text, edges, rows, size, _MOST_INSIDE) is not None:
                 told = self._counted(kind, int(many[kind]))
-                return f"{told} in the fields {_listed(fields)}", text
+                told += f" in the fields {_listed(fields)}"
+                ends = {int(graph.type_index[edge.below[0]]) for edge in edges}
+                return told, text if all(map(self._has_entries, ends)) else ""
         return None
+
+    def _has_entries(self, kind: int) -> bool:
+        """Whether objects of a type may have entries, which a function has not."""
+        is_called = named(self._graph.runtime).is_called(self._graph.type_names[kind])
+        return self._classes[kind] == TypeClass.CONTAINER and not is_called
 
     def _fields_of_each(
         self, kind: int, rows: NDArray[np.int32]

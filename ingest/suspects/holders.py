@@ -481,6 +481,7 @@ class Paths:
         if self.cuts.has_no_class[kind]:
             return None
         types, owners, keys = self._graph.type_index, set[int](), set[str]()
+        is_called = named(self._graph.runtime).is_called
         found: dict[tuple[int, str], Edge] = {}
         for row in some_of(rows, _LOOKED_AT).tolist():
             at, below, outer = int(self._metrics.dominator[row]), row, (-1, row)
@@ -490,7 +491,8 @@ class Paths:
                 if len(path) > _FARTHEST:
                     return None  # a list of its own, as what a lazy one has read
                 is_own = self._classes[types[at]] == TypeClass.PROGRAM
-                if is_own and self._classes[types[below]] == TypeClass.CONTAINER:
+                is_own &= self._classes[types[below]] == TypeClass.CONTAINER
+                if is_own and not is_called(self._graph.type_name(below)):
                     outer = at, below
                 if types[at] == kind:
                     break

@@ -77,6 +77,37 @@ def test_what_is_in_objects_of_a_class_of_a_library_is_told(tmp_path: Path) -> N
     assert f" with {len(held)} Order are held " in suspect.sentence
 
 
+def test_entries_are_to_be_removed_from_collections_not_from_functions(
+    tmp_path: Path,
+) -> None:
+    """Each subscriber refers to a function, whose view has a list."""
+    heap = program()
+    for name in ("Order", "Subscriber", "View"):
+        class_of(heap, name, "/srv/shop.js")
+    held, several = [], orders(heap)
+    for at in range(0, len(several), 20):
+        view = heap.node("object", "View", 40, [
+            ("property", "bars", holding(heap, "Array", several[at : at + 20])),
+        ])  # fmt: skip
+        scope = heap.node("object", "system / Context", 40, [
+            ("context", "this", view),
+        ])  # fmt: skip
+        call = closure(heap, "next", "/srv/shop.js")
+        heap.edge(call, "internal", "context", scope)
+        held.append(heap.node("object", "Subscriber", 40, [("property", "next", call)]))
+    subject = heap.node("object", "Subject", 40, [
+        ("property", "observers", holding(heap, "Array", held)),
+    ])  # fmt: skip
+    heap.edge(1, "property", "subject", subject)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert f" with {len(several)} Order in View.bars are held " in suspect.sentence
+    assert suspect.advice.endswith(
+        "; or keep them, and remove entries at View.bars -> Array."
+    )
+
+
 @pytest.mark.parametrize("own_bytes", [100, 400])
 def test_what_has_more_than_the_objects_themselves_is_told(
     own_bytes: int, tmp_path: Path
