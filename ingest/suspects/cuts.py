@@ -163,8 +163,10 @@ class Cuts(Covers):
         upwards = () if target is None else self._upwards(target, least)
         above = list(islice(upwards, MOST_LEVELS))
         cover = self._shared_cover(members, ROOT if target is None else target, kind)
+        share = 1.0  # of what has them; the rest is what leads to them, as keys
         if above:  # a cut of what is above them all would free as much
-            limit = max(limit, int(self._metrics.retained_bytes[above[0]]))
+            most = int(self._metrics.retained_bytes[above[0]])
+            limit, share = max(limit, most), min(retained_bytes / most, 1.0)
         is_small = cover and self._metrics.retained_bytes[cover[0].below[-1]] <= limit
         of_cover: Iterator[Verified] = (
             found
@@ -181,7 +183,10 @@ class Cuts(Covers):
                 for found in candidates(one):
                     if not self._frees(found, members, least):
                         continue
-                    if found.freed_bytes > most and not self._frees_alike(found, own):
+                    is_of_one = all(edge.below[0] == one for edge in found.edges)
+                    least_of_type = ENOUGH * (share if is_of_one else 1)
+                    is_more = found.freed_bytes > most
+                    if is_more and not self._frees_alike(found, own, least_of_type):
                         continue
                     if self.are_unnamed(found.edges):
                         unnamed.append(found)
@@ -389,10 +394,11 @@ class Cuts(Covers):
         sizes = self._metrics.retained_bytes[members]
         return 2 * int(sizes[has_bit(bits, members)].sum()) > int(sizes.sum())
 
-    def _frees_alike(self, cut: Verified, kind: int) -> bool:
-        """Whether nearly all that a cut frees are objects of one type, and theirs.
+    def _frees_alike(self, cut: Verified, kind: int, least: float) -> bool:
+        """Whether so large a share of what a cut frees are objects of one type.
 
-        Beside what leads to them: the table of a map may be larger than its keys.
+        With theirs, and beside what leads to them: the table of a map may be larger
+        than its keys.
         """
         kinds, retained = self._graph.type_index, self._metrics.retained_bytes
         rows = np.flatnonzero(cut.lost & (kinds == kind))
@@ -400,7 +406,7 @@ class Cuts(Covers):
         heads = rows[(above < 0) | (kinds[above] != kind)]
         table = self._graph.shallow_bytes[list(cut.edges[0].below[:-1])].sum()
         size, most = int(retained[heads].sum()), cut.freed_bytes
-        return size >= ENOUGH * (most - int(table)) and size >= most / MUCH_MORE
+        return size >= least * (most - int(table)) and size >= most / MUCH_MORE
 
     def _shared_cover(
         self, members: NDArray[np.int32], target: int, kind: int

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.analysis.fingerprints import of_suspect
-from ingest.analysis.types import count_by, rows_where, sum_by
+from ingest.analysis.types import count_by, largest_first, rows_where, sum_by
 from ingest.arrays.array_files import release_pages
 from ingest.heap.graph import RootKind
 from ingest.runtimes import named
@@ -31,6 +31,7 @@ from ingest.suspects.evidence import (
     unused_slots,
     wait_of,
 )
+from ingest.suspects.holders import shortest_path
 from ingest.suspects.own import (
     is_collection,
     main_type,
@@ -41,10 +42,13 @@ from ingest.suspects.pile import FEW_WITHOUT_CONTAINER, Held, Pile
 from ingest.suspects.rooms import own_room
 from ingest.suspects.unrecorded import with_room
 from ingest.suspects.words import Words, counted_objects
+from ingest.what_if.cut_parser import AND
 from ingest.what_if.places import OF_THREADS
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ingest.analysis.metrics import HeapMetrics
@@ -56,6 +60,10 @@ if TYPE_CHECKING:
 _MAX_CONTENTS = 5
 
 _FEW_CHAINS = 4
+
+_FEWEST_PLACES, _LEAST_OF_ROOT = 2, 0.05
+"""So many objects have the place of a cut, each with this share of what is freed, where
+the roots above them are told."""
 
 _BLOCK = 1 << 17
 """Bytes of bits of objects that are looked at together."""
@@ -223,6 +231,7 @@ class Telling:
             inside_cut=inside_cut,
             waits_for=finalizer(graph) if waits else None,
             has_many=has_many,
+            roots=self._roots(held),
             has_one_root=is_group
             and holder.root_kind == RootKind.STATIC.label
             and have_one_root(metrics, pile.members),
@@ -253,6 +262,29 @@ class Telling:
         if has_many and not named(graph.runtime).has_private_fields:
             return "", ""  # each of them has its own
         return of_library(graph, places, classes, holder, kind, self._main)
+
+    def _roots(self, held: Held) -> Sequence[str]:
+        """The roots below which several objects have the place of the cut, in words.
+
+        The one that retains most is first; empty if one object has nearly all.
+        """
+        graph, metrics, cut = self._graph, self._metrics, held.cut
+        if held.holder.index < 0 or held.is_group or AND in cut.text:
+            return ()
+        kind, retained = graph.type_index[held.holder.index], metrics.retained_bytes
+        if kind < 0 or metrics.type_reachable_count[kind] < _FEWEST_PLACES:
+            return ()
+        rows = rows_where(graph.type_index == kind)
+        rows = rows[retained[rows] >= _LEAST_OF_ROOT * cut.freed_bytes]
+        rows = largest_first(rows[metrics.root_distance[rows] >= 0], retained)
+        found = [row for row in rows.tolist() if cut.lost[graph.targets(row)].any()]
+        paths = self._search.paths
+        roots = (paths.cuts.root_of(shortest_path(metrics, row)[0]) for row in found)
+        return (
+            [*dict.fromkeys(map(paths.places.roots, roots))]
+            if len(found) >= _FEWEST_PLACES
+            else ()
+        )
 
     def _shared(self, cut: Verified) -> str:
         classes = self._search.classes

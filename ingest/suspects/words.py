@@ -52,7 +52,7 @@ _UNITS = ("bytes",)
 OF_BOTH = "both"
 """What the share is of, where objects own memory outside the heap."""
 
-MAX_SENTENCE, _MAX_NAME = 300, 60
+MAX_SENTENCE, _MAX_NAME, _MOST_ROOTS = 300, 60, 3
 
 _PATTERNS = {
     "registrations": r"^CallbackPartition|CancellationTokenSource\+CallbackNode"
@@ -183,6 +183,7 @@ class Words:
         there_count: How many their collection has, if that has others; 0 otherwise.
         link: The fields by which one of a list holds the next one; empty if unknown.
         has_many: Whether many threads have a holder of these words.
+        roots: The roots below which several holders are, in words; empty for one.
         has_one_root: Whether the paths to all begin at one static field.
         is_sparse: Whether they are an array that is nearly empty.
         is_cancelled: Whether they are tasks that were cancelled.
@@ -233,6 +234,7 @@ class Words:
     is_cancelled: bool = False
     has_many: bool = False
     has_one_root: bool = False
+    roots: Sequence[str] = ()
     inner: str = ""
     spread: str = ""
     shared: str = ""
@@ -474,8 +476,9 @@ class Words:
             of_threads = self.is_group and holder.root_kind in OF_THREADS
             has_many = self.has_many or of_threads
             root = holder.root_role if has_many else holder.root_words
+            root = " and ".join(self.roots) or root
             is_shown = of_threads or self.has_one_root or not self.is_group
-            is_shown &= holder.index >= 0
+            is_shown &= holder.index >= 0 and len(self.roots) <= _MOST_ROOTS
             # A variable with a name of its own needs no constant that leads to it.
             is_shown &= holder.type_name not in named(self.runtime).named_by
             is_shown &= not root.startswith((UNNAMED_ROOT, NATIVE_HANDLE, "a local"))

@@ -615,3 +615,39 @@ def test_records_are_told_not_the_texts_that_each_of_them_has(
 
     name = f"{_MANY} list (" if is_record else f"{_MANY * texts:,} str ("
     assert found.sentence.startswith(name)
+
+
+def test_children_of_several_metrics_are_told_with_all_variables(
+    tmp_path: Path,
+) -> None:
+    """A dict of each metric has them, whose keys are theirs, too: the rest of it."""
+    heap = HrpyHeap()
+    meters, child = [_OWNER, _OWNER + 64], _PAGES
+    for meter, many in zip(meters, (3 * _MANY, _MANY), strict=True):
+        ids = [child + 64 * at for at in range(many)]
+        keys, child = [one + 0x1000000 for one in ids], child + 0x100000
+        heap.chunk("tuple", keys, size=400)
+        heap.chunk("shop.Meter", ids, size=600, named={"key": keys})
+        heap.dict(meter + 0x2000, dict(zip(keys, ids, strict=True)))
+    tables = [meter + 0x2000 for meter in meters]
+    heap.chunk("shop.Meter", meters, named={"children": tables})
+    for name, at in (("by_name", 0x8000), ("all", 0x8100)):
+        heap.chunk("shop.Registry", [at + 64], named={name: [at]})
+        heap.chunk("list", [at], rest=[meters], lengths=[2], flags=Flag.ELEMENTS)
+    names = {0x100: meters[0], 0x140: meters[1], 0x180: 0x8040, 0x1C0: 0x8140}
+    heap.texts([*names], ["SENT", "RETRIED", "REGISTRY", "SECOND"])
+    heap.dict(0x200, names)
+    heap.chunk(
+        "module", [0x240], rest=[[0x200]], flags=Flag.OWNER | Flag.TEXTS,
+        values=texts_of(["shop"]),
+    )  # fmt: skip
+    heap.module("shop", 0x240, 0x200)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.cut == "Meter.children -> dict"
+    assert found.sentence.startswith("1,600 Meter (")
+    assert found.sentence.endswith(
+        " are held in a map by Meter.children, from global variable shop.SENT and "
+        "global variable shop.RETRIED."
+    )
