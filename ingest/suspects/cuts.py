@@ -562,8 +562,13 @@ class Cuts(Covers):
         if self._class_of(target) == TypeClass.ROOTS:
             return None
         if metrics.retained_bytes[target] > MUCH_MORE * retained_bytes:
-            entries = np.unique(entry[found == target])
-            if 2 * len(entries) < len(sample) or self._is_global(target):
+            is_below = found == target
+            entries = np.unique(entry[is_below])
+            if self._is_global(target):
+                return None
+            if 2 * len(entries) < len(sample) and not (
+                self._are_nested(target, entries, sample[is_below])
+            ):
                 return None
         if self._places.stands[graph.type_index[target]]:
             return target
@@ -573,6 +578,24 @@ class Cuts(Covers):
             target, above = above, int(metrics.dominator[above])
         columns = metrics.dominator, graph.type_index, self._classes
         return self._with_rest(first_of_chain(*columns, target), sample)
+
+    def _are_nested(
+        self, target: int, entries: NDArray[np.int32], members: NDArray[np.int32]
+    ) -> bool:
+        """Whether a few collections are most of another one, and have some objects.
+
+        As the maps of a map: what they retain besides is what these are held by.
+        """
+        retained, at = self._metrics.retained_bytes, members
+        if int(retained[entries].sum()) < ENOUGH * int(retained[target]):
+            return False
+        for _ in range(MOST_LEVELS):
+            at = np.unique(self._metrics.dominator[at])
+            if any(self._class_of(one) != TypeClass.CONTAINER for one in at.tolist()):
+                break
+            if not len(at := at[at != target]):
+                return True
+        return False
 
     def _with_rest(self, target: int, members: NDArray[np.int32]) -> int:
         """What has all of some objects, if it has little besides; else a target.

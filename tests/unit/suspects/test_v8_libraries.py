@@ -509,3 +509,34 @@ def test_the_class_of_a_library_that_each_record_refers_to_is_told(
 
     assert f"{_MANY} {{pool, made}} (" in suspect.sentence
     assert f" with {_MANY} Pool are held in a list by Shop.pools" in suspect.sentence
+
+
+def test_small_objects_in_maps_of_a_map_are_told_with_what_leads_to_them(
+    tmp_path: Path,
+) -> None:
+    """Their keys and the tables of the maps have more than three times as much."""
+    heap = program()
+    inner = []
+    for _ in range(2):
+        held = [heap.node("object", "Token", 32) for _ in range(_MANY)]
+        keys = [heap.node("string", "key", 64) for _ in held]
+        table = heap.node("array", "", 10_000, [
+            ("internal", str(at), one) for at, one in enumerate(held)
+        ])  # fmt: skip
+        map_ = heap.node("object", "Map", 32, [("internal", "table", table)])
+        for at, key in enumerate(keys):
+            heap.edge(map_, "internal", str(at), key)
+        inner.append(map_)
+    outer = heap.node("array", "", 64, [
+        ("internal", str(at), one) for at, one in enumerate(inner)
+    ])  # fmt: skip
+    tenants = heap.node("object", "Map", 32, [("internal", "table", outer)])
+    registry = heap.node("object", "Registry", 40, [("property", "tenants", tenants)])
+    heap.edge(1, "property", "registry", registry)
+
+    found = suspects_of(heap, tmp_path)
+
+    (suspect,) = (one for one in found if "Token" in one.sentence)
+    assert suspect.cut == "Registry.tenants -> Map"
+    assert suspect.sentence.startswith(f"{2 * _MANY} Token (")
+    assert " are held in 2 maps in a map by Registry.tenants" in suspect.sentence
