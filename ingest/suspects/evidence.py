@@ -385,7 +385,8 @@ def _pending_future(graph: HeapGraph, holder: Holder) -> str:
             of_each = " of each" if source >= 0 and np.count_nonzero(like) > 1 else ""
             return f"{graph.captions.of(graph.type_name(future))}{of_each}"
     every = range(*graph.ref_start[holder.member :][:2].tolist())
-    if _has_waiting(graph, holder.member, every):  # a future itself
+    is_it = holder.member == holder.target  # no entry of a collection of futures
+    if is_it and _has_waiting(graph, holder.member, every):
         return graph.captions.of(graph.type_name(holder.member))
     return _future_with_continuation(graph, path[path.index(holder.target) :])
 

@@ -23,7 +23,7 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.classes import classes_of
 from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
-from ingest.suspects.heads import by_owners
+from ingest.suspects.heads import by_owners, has_no_name
 from ingest.suspects.holders import Holder, Paths
 from ingest.suspects.joints import some_of
 from ingest.suspects.own import are_functions_of_library, is_whole_collection
@@ -57,6 +57,8 @@ RUN_SHARE = 0.1
 """Share of a list's or tree's objects of the program that have its own type."""
 
 _MUCH_MORE, _FEWEST_PARTS = 3, 4
+
+_FEWEST = 0.25
 
 _SEVERAL, _MANY_VALUES = 3, 20
 """Values of one type that each row of a table has, at least and at most."""
@@ -132,10 +134,13 @@ class PileSearch:
             cut = cuts.of_dominator(pile.type_index, members)
         else:
             own = self.graph.type_index[pile.owner] if pile.owner >= 0 else -1
-            cut = cuts.of(
-                pile.type_index, members, pile.retained_bytes,
-                is_of_own_type=bool(own == pile.type_index),
-            )  # fmt: skip
+            cut, is_of_own_type = None, bool(own == pile.type_index)
+            # Of values in maps of a map, only the outer map is above all.
+            for size in dict.fromkeys((pile.retained_bytes, pile.counted_bytes)):
+                if cut is None and size is not None:
+                    cut = cuts.of(
+                        pile.type_index, members, size, is_of_own_type=is_of_own_type
+                    )
         found, is_mostly = None, False
         if cut is None or not cut.is_named or cuts.are_native(cut.edges):
             found = cuts.of_group(pile.type_index, members, most)
@@ -469,7 +474,7 @@ class PileSearch:
         if owning is not TypeClass.PROGRAM:
             return None
         size = int(self.metrics.retained_bytes[owners[0]])
-        if (table := self._rows(level, owners, -1, size)) is not None:
+        if (table := self._rows(level, owners, -1, size, MOST)) is not None:
             return table
         rows, _, _ = owned(level, owners)
         kinds = self.graph.type_index[rows]
@@ -539,7 +544,7 @@ class PileSearch:
         is_value = self.classes == TypeClass.LIBRARY
         sizes = [int(by_type[is_value].max(initial=0))]
         most = max(sizes + [one.retained_bytes for one in found])
-        table = self._rows(level_of_program, owners, container, size)
+        table = self._rows(level_of_program, owners, container, size, MOST)
         largest = int(np.argmax(by_type))
         if table is not None:
             # Each of several values, as a record has, is not what was added.
@@ -549,6 +554,10 @@ class PileSearch:
             if is_record or 2 * most < table.retained_bytes:
                 yield table
                 return
+        elif 2 * most < size and (
+            table := self._rows(level_of_program, owners, container, size, _FEWEST)
+        ):
+            yield table
         if found:
             yield max(found, key=lambda pile: pile.compared_bytes)
             return
@@ -570,7 +579,12 @@ class PileSearch:
         return found >= MOST * len(sample)
 
     def _rows(
-        self, level: Ownership, owners: list[int], container: int, size_bytes: int
+        self,
+        level: Ownership,
+        owners: list[int],
+        container: int,
+        size_bytes: int,
+        share: float,
     ) -> Pile | None:
         """The collections in a container that have nearly all: rows of a table.
 
@@ -586,17 +600,24 @@ class PileSearch:
         sizes = sum_by(kinds, self.metrics.retained_bytes[found], len(self.classes))
         runtime, names = named(self.graph.runtime), self.graph.type_names
         known = {*runtime.collections, *runtime.awaits}  # or tasks with their results
+        # Or what has parts of its own, as a lock or a promise, but no entry of a map.
+        is_whole = ~has_no_name(self.graph)
+        is_whole &= [
+            not is_inside_collection(normalised_type(name)) and name[-2:] != "[]"
+            for name in names
+        ]
         for kind in np.lexsort((-sizes, -many)).tolist():
             if many[kind] < _LEAST_ROWS:
                 break
-            if not (names[kind] in known or is_whole_collection(names[kind])):
+            are_plain = names[kind] in known or is_whole_collection(names[kind])
+            if not (is_whole[kind] or are_plain) or (are_plain and share < MOST):
                 continue
             rows, place = found[kinds == kind], (size_bytes, container, owners[0])
             pile = self._pile_of(rows, *place)
             if len(pile.members) == 1 < len(rows):  # the table itself
                 pile = self._pile_of(rows[rows != pile.members[0]], *place)
             # A row may have a few of its own, as parsed JSON does; a tree has one top.
-            is_large = pile.retained_bytes >= MOST * size_bytes
+            is_large = pile.retained_bytes >= share * size_bytes
             if is_large and _MAX_PARTS * len(pile.members) >= many[kind]:
                 return pile._replace(object_count=len(pile.members))
         return None

@@ -743,3 +743,30 @@ def test_what_a_lambda_has_captured_is_told_as_its_own(tmp_path: Path) -> None:
 
     assert " by a ThreadLocal of a lambda of Hub, from thread" in found.sentence
     assert f"ThreadLocal {name[4:]}.arg$1 -> HashMap" in found.advice
+
+
+@pytest.mark.parametrize("maps", [1, 2, 40])
+def test_locks_in_maps_of_a_map_are_told(maps: int, tmp_path: Path) -> None:
+    """They are no values of a library, but have parts of their own; keys are texts."""
+    shop, inner = Program(), "java/util/concurrent/locks/ReentrantReadWriteLock"
+    shop.cls(inner, "sync", "reader")
+    for part in ("Sync", "ReadLock"):
+        shop.cls(f"{inner}${part}")
+    locks = [
+        shop.make(
+            inner,
+            sync=shop.make(f"{inner}$Sync"),
+            reader=shop.make(f"{inner}$ReadLock"),
+        )
+        for _ in range(400)
+    ]
+    found = [shop.map_of(locks[at::maps]) for at in range(maps)]
+    shop.cls("app/Locks", of_names=shop.map_of(found))
+    shop.main()
+    shop.dump.root(SYSTEM_CLASS, shop.dump.classes["app/Locks"])
+
+    (suspect,) = shop.found(tmp_path).suspects
+
+    assert suspect.sentence.startswith("400 ReentrantReadWriteLock (")
+    assert suspect.sentence.endswith(" by static field Locks.of_names.")
+    assert suspect.cut == "static field Locks.of_names -> HashMap"

@@ -651,3 +651,23 @@ def test_children_of_several_metrics_are_told_with_all_variables(
         " are held in a map by Meter.children, from global variable shop.SENT and "
         "global variable shop.RETRIED."
     )
+
+
+def test_futures_of_a_map_are_told_not_its_keys(tmp_path: Path) -> None:
+    """A future leads to what it will have; its own size may be most of a map's."""
+    heap = HrpyHeap().variable("SESSION", _OWNER)
+    keys = [0x200000 + 64 * at for at in range(_MANY)]
+    futures = [0x300000 + 64 * at for at in range(_MANY)]
+    calls = [0x400000 + 64 * at for at in range(_MANY)]
+    heap.chunk("uuid.UUID", keys, size=100)
+    heap.chunk("method", calls, size=64)
+    heap.chunk("_asyncio.Future", futures, size=150, named={"_callback": calls})
+    heap.dict(0x3000, dict(zip(keys, futures, strict=True)))
+    heap.chunk("shop.Session", [_OWNER], named={"replies": [0x3000]})
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} Future (")
+    assert " are held in a map by Session.replies, from " in found.sentence
+    assert not found.signs
+    assert found.advice == "To free them, remove entries at Session.replies -> dict."
