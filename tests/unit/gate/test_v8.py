@@ -36,3 +36,27 @@ def test_roots_that_say_nothing_of_growth(
         dumps.append(compared(heap.bytes(), step))
 
     assert bool(judge(dumps, Rules(suspects=False)).findings) is is_found
+
+
+def test_what_the_global_object_has_grows_though_a_debugger_refers_to_it() -> None:
+    """As what it has evaluated in a page keeps the page's window."""
+    dumps = []
+    for step in (1, 2, 3):
+        heap = V8Heap()
+        heap.node("synthetic", "", 0, [("element", 1, 1)])
+        heap.node("synthetic", "(GC roots)", 0, [("element", 1, 2)])
+        heap.node("synthetic", "(Global handles)", 0)
+        heap.edge(
+            2, "internal", "1 / DevTools console", heap.node("object", "Tool", 40)
+        )
+        window = heap.node("object", "Window / https://shop.example", 40)
+        heap.edge(3, "property", "global", window)
+        rows = [heap.node("object", "Row", 400) for _ in range(100 * step)]
+        heap.edge(window, "property", "rows", heap.node("object", "Array", 16, [
+            ("element", at, row) for at, row in enumerate(rows)
+        ]))  # fmt: skip
+        dumps.append(compared(heap.bytes(), step))
+
+    (finding,) = judge(dumps, Rules(suspects=False)).findings
+
+    assert finding.counts == (100, 200, 300)
