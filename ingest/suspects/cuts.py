@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 TOO_MUCH = 1.3
 """What a cut may free of what the container of a suspect retains."""
 
-MUCH_MORE = 3
-"""What it may free where that is also known to be of the suspect."""
+MUCH_MORE, FAR_MORE = 3, 5
+"""What it may free where that is also known to be of the suspect, or maps of a map."""
 
 SAMPLE = 256
 """Objects of a suspect that are looked at."""
@@ -566,8 +566,9 @@ class Cuts(Covers):
             entries = np.unique(entry[is_below])
             if self._is_global(target):
                 return None
-            if 2 * len(entries) < len(sample) and not (
-                self._are_nested(target, entries, sample[is_below])
+            is_far_more = metrics.retained_bytes[target] > FAR_MORE * retained_bytes
+            if 2 * len(entries) < len(sample) and (
+                is_far_more or not self._are_nested(target, entries, sample[is_below])
             ):
                 return None
         if self._places.stands[graph.type_index[target]]:

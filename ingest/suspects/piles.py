@@ -8,7 +8,7 @@ types lead to piles, and are piles only where no object of the program is below 
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,13 +134,10 @@ class PileSearch:
             cut = cuts.of_dominator(pile.type_index, members)
         else:
             own = self.graph.type_index[pile.owner] if pile.owner >= 0 else -1
-            cut, is_of_own_type = None, bool(own == pile.type_index)
-            # Of values in maps of a map, only the outer map is above all.
-            for size in dict.fromkeys((pile.retained_bytes, pile.counted_bytes)):
-                if cut is None and size is not None:
-                    cut = cuts.of(
-                        pile.type_index, members, size, is_of_own_type=is_of_own_type
-                    )
+            cut = cuts.of(
+                pile.type_index, members, pile.retained_bytes,
+                is_of_own_type=bool(own == pile.type_index),
+            )  # fmt: skip
         found, is_mostly = None, False
         if cut is None or not cut.is_named or cuts.are_native(cut.edges):
             found = cuts.of_group(pile.type_index, members, most)
@@ -578,6 +575,19 @@ class PileSearch:
             found += at == container
         return found >= MOST * len(sample)
 
+    @cached_property
+    def _is_whole(self) -> Bools:
+        """Bool (T,): types that may have parts of their own, as locks and promises.
+
+        No entries or tables of a map, and nothing that is known by its contents alone.
+        """
+        found = ~has_no_name(self.graph)
+        found &= [
+            not is_inside_collection(normalised_type(name)) and name[-2:] != "[]"
+            for name in self.graph.type_names
+        ]
+        return found
+
     def _rows(
         self,
         level: Ownership,
@@ -586,9 +596,16 @@ class PileSearch:
         size_bytes: int,
         share: float,
     ) -> Pile | None:
-        """The collections in a container that have nearly all: rows of a table.
+        """What is in a container and leads to others: rows of a table, or locks.
 
         Of several types, that of which there are most; ``None`` for few.
+
+        Args:
+            level: Owners of objects.
+            owners: The owners, as in `_piles_of`.
+            container: What the owner dominates, or -1.
+            size_bytes: What its values have.
+            share: The least share of that which they retain; of collections `MOST`.
         """
         found, _, _ = owned(level, owners, container)
         kinds = self.graph.type_index[found]
@@ -600,17 +617,11 @@ class PileSearch:
         sizes = sum_by(kinds, self.metrics.retained_bytes[found], len(self.classes))
         runtime, names = named(self.graph.runtime), self.graph.type_names
         known = {*runtime.collections, *runtime.awaits}  # or tasks with their results
-        # Or what has parts of its own, as a lock or a promise, but no entry of a map.
-        is_whole = ~has_no_name(self.graph)
-        is_whole &= [
-            not is_inside_collection(normalised_type(name)) and name[-2:] != "[]"
-            for name in names
-        ]
         for kind in np.lexsort((-sizes, -many)).tolist():
             if many[kind] < _LEAST_ROWS:
                 break
             are_plain = names[kind] in known or is_whole_collection(names[kind])
-            if not (is_whole[kind] or are_plain) or (are_plain and share < MOST):
+            if not (self._is_whole[kind] or are_plain) or (are_plain and share < MOST):
                 continue
             rows, place = found[kinds == kind], (size_bytes, container, owners[0])
             pile = self._pile_of(rows, *place)
