@@ -196,6 +196,8 @@ class Runtime:
             period in ms; empty if there are none.
         timer_calls: The field of timers, by full name, with the function that they
             call: none of one that has been cancelled.
+        timers: Full names of timers, which the runtime has in lists of its own for as
+            long as they are scheduled.
         one_shots: The fields of timers with their delay in ms, and with whether they
             come again, by full name.
         stack_of: Full name of threads whose size includes their stack; empty if no
@@ -407,6 +409,7 @@ class Runtime:
     continuations: str = ""
     timers_by_ms: str = ""
     timer_calls: Mapping[str, str] = field(default_factory=dict)
+    timers: tuple[str, ...] = ()
     one_shots: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     stack_of: str = ""
     stacks_in_heap: str = ""

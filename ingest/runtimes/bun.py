@@ -19,6 +19,7 @@ BUN = replace(
     global_objects=(("(GlobalObject)", "globalThis"),),
     lasting_ids=None,
     links=(),
+    timers=(),  # the engine has those that are scheduled
     weak_type="",  # its dumps have no weak references
     writes="in the program, writeHeapSnapshot() of node:v8",
     # Key, value, place of the next one, and two places in the table of hash codes.

@@ -156,6 +156,7 @@ CPYTHON = Runtime(
     spoken=((r"\b_?asyncio\.(?:locks\.|queues\.)?", "asyncio."),),
     awaits={"_asyncio.Task": "_fut_waiter", "asyncio.tasks.Task": "_fut_waiter"},
     results=("_result", "_exception", "NoneType"),
+    timers=("asyncio.events.TimerHandle", "threading.Timer"),
     limits={
         # Its parameters are told by a function, which has them in its closure.
         "functools._lru_cache_wrapper": (

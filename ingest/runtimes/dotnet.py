@@ -124,6 +124,8 @@ DOTNET = Runtime(
     limited_keys=("System.RuntimeType", "System.Globalization.CultureInfo",
         "System.Reflection.Runtime*Info"),
     statics_table="System.Object[]",
+    timers=("System.Threading.Timer", "System.Threading.TimerHolder",
+        "System.Threading.TimerQueueTimer"),
     delays=r"(?:^|\+)DelayPromise",
     futures=r"System\.Threading\.Tasks\.Task(?:`1)?(?:[\[<]|$)",
     # Nested types, for which a trace does not name the outer one.

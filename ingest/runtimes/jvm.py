@@ -171,6 +171,7 @@ JVM = Runtime(
     weak_type="java.lang.ref.WeakReference",
     mapped_prefix="jdk.internal.jimage.",
     worker="java.util.concurrent.ThreadPoolExecutor$Worker",
+    timers=("java.util.concurrent.ScheduledThreadPoolExecutor$ScheduledFutureTask",),
     stacks_in_heap="java.lang.VirtualThread",
     runs=("target", "holder", "task"),
     listeners=r"(?:Listener|Observer)(?:s|List|Map|Set|\[\])?$",

@@ -112,6 +112,7 @@ V8 = Runtime(
     prototype_type="(prototype)",
     shape_type="(object shape)",
     timers_by_ms="TimersList",
+    timers=("Timeout", "Immediate"),
     timer_calls={"Timeout": "_onTimeout", "Immediate": "_onImmediate"},
     freed_by=(
         (r" of ext:", "end the operations that are under way, such as requests"),

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.types import rows_where
+from ingest.heap.graph import RootKind
 from ingest.heap.values import ValueKind
 from ingest.runtimes import TypeClass, named
+from ingest.suspects.holders import COLLECTION
 from ingest.suspects.joints import some_of
+from ingest.what_if.cut_parser import AND
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ingest.arrays.compiled import Bools, Ints
     from ingest.heap.graph import HeapGraph
+    from ingest.runtimes.base import Runtime
+    from ingest.suspects.edges import Verified
+    from ingest.suspects.holders import Holder
 
 _WORDS = ("cleared", "closed", "destroyed", "disposed", "finished")
+_SCHEDULER = re.compile(r"Delay|Immediate|Schedul|Timer")
 _SAMPLE = 1000
 
 _MANY_ELEMENTS = 20
@@ -110,4 +121,55 @@ def held_with(graph: HeapGraph, ended: Ints, lost: Bools, kind: int) -> str:
     return (
         f"{len(some):,} {name} among what they hold {verb} {word}, as the dump shows, "
         "and still held."
+    )
+
+
+def idle_timers(
+    graph: HeapGraph, classes: NDArray[np.uint8], holder: Holder, cut: Verified
+) -> list[int]:
+    """The runtime's timers by which a place of the program has a pile, if all is over.
+
+    Its own lists have those that are scheduled. So a cut frees none of these, if it is
+    at one place of the program and no such list is below that.
+    """
+    runtime, kind = named(graph.runtime), int(graph.type_index[holder.index])
+    scopes = filter(None, [runtime.scope_prefix])
+    if holder.index < 0:
+        is_own = holder.root_kind == RootKind.STATIC.label
+    elif (name := graph.type_names[kind]).startswith(tuple(scopes)):
+        is_own = not re.search(runtime.library_scripts, name)
+    else:
+        is_own = bool(classes[kind] == TypeClass.PROGRAM)
+    if not is_own or AND in cut.text:
+        return []
+    found: list[int] = []
+    for at in (*holder.between, holder.member):
+        name = graph.type_name(at)
+        is_of_program = classes[graph.type_index[at]] == TypeClass.PROGRAM
+        if name in runtime.timers and not is_of_program and cut.lost[at]:
+            found.append(at)
+        elif not found and not _has_only_entries(runtime, name):
+            break
+    return found
+
+
+def said_of_timers(idle: Sequence[int], holder: Holder) -> str:
+    """A sentence on such timers of a holder; empty for none."""
+    which = "them" if holder.member in idle[:1] else "their timers"
+    sentence = (
+        f"None of {which} is scheduled: a timer that has run, or was cancelled, is "
+        "held by the program alone."
+    )
+    return sentence if idle else ""
+
+
+def _has_only_entries(runtime: Runtime, name: str) -> bool:
+    """Whether a type is one of collections, or of their parts, and of no scheduler."""
+    if name.removesuffix("[]") in runtime.timers:
+        return True
+    is_one = name in (*runtime.records, *runtime.entries_fields.values())
+    is_one |= name.endswith("[]") or is_inside_collection(normalised_type(name))
+    bare = re.split("[<`]", name)[0]  # without the types of its entries
+    return (is_one or COLLECTION.search(name) is not None) and not _SCHEDULER.search(
+        bare
     )

@@ -14,7 +14,12 @@ from ingest.heap.graph import RootKind
 from ingest.runtimes import named
 from ingest.suspects.companions import Companions
 from ingest.suspects.covers import ENOUGH
-from ingest.suspects.ended import detached_with, held_with
+from ingest.suspects.ended import (
+    detached_with,
+    held_with,
+    idle_timers,
+    said_of_timers,
+)
 from ingest.suspects.evidence import (
     Evidence,
     Wait,
@@ -298,6 +303,12 @@ class Telling:
             kept = int(np.argmax([*held.cut.lost[list(between)], True]))
             between = between[max(kept - 1, 0) :]
         graph = self._graph
+        idle = idle_timers(graph, self._search.classes, held.holder, held.cut)
+        if idle and idle[0] in between:
+            # What such a timer leads to is its own, and an array has any.
+            names = map(graph.type_name, between[: between.index(idle[0])])
+            timers = named(graph.runtime).timers
+            return ["[]" if name[:-2] in timers else name for name in names]
         return [graph.type_name(at) for at in between if not calls_nothing(graph, at)]
 
     def _outer(self, held: Held) -> list[str]:
@@ -316,10 +327,12 @@ class Telling:
         if is_one_of_several(pile):
             # What frees one of them frees the others, too.
             members = rows_where(lost & (graph.type_index == kind))
+        place = graph, search.classes, held.holder, held.cut
         known = (
             slots,
             held_with(graph, search.ended, lost, kind),
             detached_with(graph, search.detached, lost, kind, pile.object_count),
+            "" if wait.end else said_of_timers(idle_timers(*place), held.holder),
         )
         found = evidence(
             graph, self._metrics, held.holder, members, pattern, known, wait, cancelled

@@ -466,6 +466,23 @@ def test_the_list_of_each_object_is_a_cut_though_no_field_is_known(
     )
 
 
+def test_timers_that_have_run_are_entries_of_their_list(tmp_path: Path) -> None:
+    shop = Program()
+    timers = []
+    for order in shop.things("App.Order", 400):
+        call = shop.make("System.Threading.TimerCallback", 64, order)
+        inner = shop.make("System.Threading.TimerQueueTimer", 96, call)
+        holder = shop.make("System.Threading.TimerHolder", 24, inner)
+        timers.append(shop.make("System.Threading.Timer", 24, holder))
+    list_ = shop.list_of("System.Threading.Timer", timers)
+    shop.root("[static var App.Shop.Timers]", list_)
+    (found,) = shop.found(tmp_path).suspects
+
+    assert " are held in a list by static field" in found.sentence
+    assert found.advice.startswith("To free them, remove entries at static field")
+    assert len(found.signs) == 1
+
+
 def test_thread_static_fields_are_told_together(tmp_path: Path) -> None:
     shop = Program()
     tables = [

@@ -671,3 +671,22 @@ def test_futures_of_a_map_are_told_not_its_keys(tmp_path: Path) -> None:
     assert " are held in a map by Session.replies, from " in found.sentence
     assert not found.signs
     assert found.advice == "To free them, remove entries at Session.replies -> dict."
+
+
+def test_a_timer_that_has_run_is_no_event_handler(tmp_path: Path) -> None:
+    """Nor one to be cancelled: the loop has those that are scheduled."""
+    heap = HrpyHeap().variable("HANDLES", _OWNER)
+    held = pages(heap)[1::2]
+    methods, handles = ([one + at for one in held] for at in (16, 32))
+    heap.chunk("method", methods, named={"__self__": held})
+    heap.chunk("asyncio.events.TimerHandle", handles, named={"_callback": methods})
+    heap.chunk("list", [_OWNER], rest=[handles], lengths=[_MANY], flags=Flag.ELEMENTS)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.endswith(" are held in list shop.HANDLES.")
+    assert found.advice.startswith("To free them, remove entries at global variable ")
+    assert found.signs == (
+        "None of their timers is scheduled: a timer that has run, or was cancelled, is "
+        "held by the program alone.",
+    )

@@ -826,3 +826,34 @@ def test_timers_of_a_page_are_told_as_such(tmp_path: Path) -> None:
     assert "the timers of the page -> *" in suspect.cut
     assert "removeData()): Window.jQuery3601 -> Array" in suspect.advice
     assert "or clearInterval()): the timers of the page -> *" in suspect.advice
+
+
+@pytest.mark.parametrize("is_scheduled", [False, True])
+def test_timers_that_have_run_are_held_by_what_has_them(
+    tmp_path: Path, *, is_scheduled: bool
+) -> None:
+    """No list of the runtime has them any more: to cancel them frees nothing."""
+    heap = program()
+    timers = []
+    for order in orders(heap):
+        call = closure(heap, "open", "/srv/shop.js")
+        heap.edge(call, "property", "order", order)
+        timers.append(
+            heap.node("object", "Timeout", 40, [("property", "_onTimeout", call)])
+        )
+    shop = heap.node("object", "Shop", 40)
+    heap.edge(shop, "property", "handles", holding(heap, "Array", timers))
+    heap.edge(1, "property", "shop", shop)
+    if is_scheduled:
+        lists = holding(heap, "Object", [holding(heap, "TimersList", timers)])
+        heap.edge(1, "property", "timerListMap", lists)
+
+    (found, *_) = suspects_of(heap, tmp_path)
+
+    sign = (
+        "None of their timers is scheduled: a timer that has run, or was cancelled, is "
+        "held by the program alone."
+    )
+    assert (sign in found.signs) is not is_scheduled
+    assert "cancel the timers" not in found.advice
+    assert found.advice.startswith("To free them, remove entries at Shop.handles")
