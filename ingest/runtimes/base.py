@@ -314,6 +314,8 @@ class Runtime:
             the roots that stand for these fields.
         weak_holders: Those holders that soon end, as frames do: they are named only if
             nothing else holds.
+        variables: Regular expressions of those whose fields are local variables, and of
+            those of their fields that are none.
         filler: The type whose presence tells that the collector fills gaps with arrays,
             and the type of these in dumps; both empty if none is seen.
         root_words: Words for roots, by the name of the kind, that differ from those of
@@ -389,6 +391,7 @@ class Runtime:
     named_by: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
     weak_holders: tuple[str, ...] = ()
+    variables: tuple[str, str] = ("(?!)", "")
     filler: tuple[str, str] = ("", "")
     root_words: Mapping[str, str] = field(default_factory=dict)
     root_signs: Mapping[str, str] = field(default_factory=dict)

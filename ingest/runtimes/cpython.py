@@ -133,6 +133,8 @@ CPYTHON = Runtime(
     module_type="module",
     namespaces=("dict", "module"),
     weak_holders=("frame",),
+    variables=(r"(?:(?:async_)?generator|coroutine|frame)$",
+        r"\[|(?:ag|cr|gi)_(?:await|code|frame|origin|yieldfrom)$|f_\w+$"),
     waiting={"_asyncio.Future": (None, "")},
     traceback_type="traceback",
     root_words={

@@ -189,7 +189,7 @@ class Paths:
             name=None if not is_object else places.part(edge.source),
             reference=reference,
             words=self._first_field(root, down)
-            or self.cuts.holder(edge) + self._by_key(down),
+            or self._variable(edge) + self.cuts.holder(edge) + self._by_key(down),
             role=self.cuts.role(edge),
             root_words=above or places.root(root),
             root_role=places.roots(root),
@@ -223,6 +223,15 @@ class Paths:
         if field is None or field.startswith("["):
             return None
         return f"{name}.{field}, from {self.places.root(root)}"
+
+    def _variable(self, edge: Edge) -> str:
+        """The local variable by which a coroutine is a holder; empty for none."""
+        if edge.source == ROOT or not (field := self._graph.field_name(edge.row)):
+            return ""
+        of, others = named(self._graph.runtime).variables
+        has_some = re.match(of, self._graph.type_name(edge.source)) is not None
+        is_one = has_some and not re.match(others, field)
+        return f"variable {printable(field)} of " if is_one else ""
 
     def _by_key(self, down: Sequence[int]) -> str:
         """What names an entry below a holder, as a thread-local; empty for none."""

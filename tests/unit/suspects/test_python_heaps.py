@@ -690,3 +690,20 @@ def test_a_timer_that_has_run_is_no_event_handler(tmp_path: Path) -> None:
         "None of their timers is scheduled: a timer that has run, or was cancelled, is "
         "held by the program alone.",
     )
+
+
+@pytest.mark.parametrize("field", ["found", "gi_frame"])
+def test_the_local_variable_of_a_generator_is_told(field: str, tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("RUNNING", 0x9000)
+    held = pages(heap)[1::2]
+    heap.chunk("list", [_OWNER], rest=[held], lengths=[_MANY], flags=Flag.ELEMENTS)
+    heap.chunk(
+        "generator", [0x9000], named={field: [_OWNER]}, flags=Flag.TEXTS,
+        values=texts_of(["shop.search"]),
+    )  # fmt: skip
+
+    found = suspect_of(heap, tmp_path)
+
+    of = "variable found of " if field == "found" else ""
+    assert f" in a list by {of}generator shop.search, " in found.sentence
+    assert found.cut.startswith("generator shop.search -> ")
