@@ -15,7 +15,7 @@ from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.heap.graph import EPHEMERON, OF_KEY, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH, OF_RUNTIME
-from ingest.suspects.edges import has_bit
+from ingest.suspects.edges import Edge, has_bit
 from ingest.suspects.joints import some_of
 from ingest.suspects.role_cuts import RoleCuts
 from ingest.suspects.steps import folded, shortened, with_ends
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
-    from ingest.suspects.edges import Edge
 
 _MAX_STEPS = 24
 """Steps of a path that are written; what is between the ends and the cut is folded."""
@@ -243,6 +242,12 @@ class Paths:
         found = (at for at in path if self._graph.type_name(at) in names)
         parts = (at for at in found if self.places.part(at) is not None)
         return next((self.places.holder(at, None) for at in parts), None)
+
+    def root_above(self, index: int) -> str:
+        """The root above an object in words, or what of the program leads to that."""
+        path, edge = shortest_path(self._metrics, index), Edge(index, -1, (index,))
+        root = self.cuts.root_of(path[0])
+        return self._named_above(edge, path) or self.places.roots(root)
 
     def _named_above(self, edge: Edge, path: Sequence[int]) -> str | None:
         """A variable of a script, or a task of the program, that leads to a holder.

@@ -36,7 +36,6 @@ from ingest.suspects.evidence import (
     unused_slots,
     wait_of,
 )
-from ingest.suspects.holders import shortest_path
 from ingest.suspects.own import (
     is_collection,
     main_type,
@@ -283,13 +282,8 @@ class Telling:
         rows = rows[retained[rows] >= _LEAST_OF_ROOT * cut.freed_bytes]
         rows = largest_first(rows[metrics.root_distance[rows] >= 0], retained)
         found = [row for row in rows.tolist() if cut.lost[graph.targets(row)].any()]
-        paths = self._search.paths
-        roots = (paths.cuts.root_of(shortest_path(metrics, row)[0]) for row in found)
-        return (
-            [*dict.fromkeys(map(paths.places.roots, roots))]
-            if len(found) >= _FEWEST_PLACES
-            else ()
-        )
+        roots = map(self._search.paths.root_above, found)
+        return [*dict.fromkeys(roots)] if len(found) >= _FEWEST_PLACES else ()
 
     def _shared(self, cut: Verified) -> str:
         classes = self._search.classes

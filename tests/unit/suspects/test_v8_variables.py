@@ -199,6 +199,29 @@ def test_the_name_of_a_script_makes_no_cache_of_its_variables(tmp_path: Path) ->
     assert " in a list by module-level pool of " in suspect.sentence
 
 
+def test_all_variables_are_named_that_lead_to_objects_with_one_field(
+    tmp_path: Path,
+) -> None:
+    heap = program()
+    native = heap.node("object", "system / NativeContext", 40)
+    start = closure(heap, "start", "/srv/shop.js")
+    heap.edge(1, "property", "start", start)
+    module, every = scope_of(heap, start, native), orders(heap)
+    for name, some in (("active", every[:360]), ("closed", every[360:])):
+        room = heap.node("object", "Room", 40, [
+            ("property", "held", holding(heap, "Array", some)),
+        ])  # fmt: skip
+        heap.edge(module, "context", name, room)
+
+    (suspect,) = suspects_of(heap, tmp_path)
+
+    assert suspect.cut == "Room.held -> Array"
+    assert suspect.sentence.endswith(
+        " by Room.held, from module-level active of srv/shop.js and module-level "
+        "closed of srv/shop.js."
+    )
+
+
 def test_the_function_is_told_whose_suspended_variable_has_the_objects(
     tmp_path: Path,
 ) -> None:
