@@ -47,7 +47,7 @@ from ingest.suspects.rooms import own_room
 from ingest.suspects.unrecorded import with_room
 from ingest.suspects.words import Words, counted_objects
 from ingest.what_if.cut_parser import AND
-from ingest.what_if.places import OF_THREADS
+from ingest.what_if.places import OF_THREADS, UNNAMED_ROOT
 from ingest.words.text import human_bytes
 
 if TYPE_CHECKING:
@@ -270,7 +270,8 @@ class Telling:
     def _roots(self, held: Held) -> Sequence[str]:
         """The roots below which several objects have the place of the cut, in words.
 
-        The one that retains most is first; empty if one object has nearly all.
+        The one that retains most is first; empty if one object has nearly all, or if
+        one of the roots has no name.
         """
         graph, metrics, cut = self._graph, self._metrics, held.cut
         if held.holder.index < 0 or held.is_group or AND in cut.text:
@@ -282,8 +283,9 @@ class Telling:
         rows = rows[retained[rows] >= _LEAST_OF_ROOT * cut.freed_bytes]
         rows = largest_first(rows[metrics.root_distance[rows] >= 0], retained)
         found = [row for row in rows.tolist() if cut.lost[graph.targets(row)].any()]
-        roots = map(self._search.paths.root_above, found)
-        return [*dict.fromkeys(roots)] if len(found) >= _FEWEST_PLACES else ()
+        roots = dict.fromkeys(map(self._search.paths.root_above, found))
+        are_named = len(found) >= _FEWEST_PLACES and UNNAMED_ROOT not in roots
+        return [*roots] if are_named else ()
 
     def _shared(self, cut: Verified) -> str:
         classes = self._search.classes
