@@ -29,7 +29,8 @@ RUBY = Runtime(
         "(data vm/*)", "(data objecttracing/*)", "(data tracepoint)", "RubyVM::*",
         "Method", "UnboundMethod", "Binding", "TracePoint",
         "ObjectSpace::InternalObjectWrapper",
-        "Gem::*", "Bundler::*",  # packages of which the program is made
+        # Packages of which the program is made.
+        "Gem::*Specification", "Bundler::*",
     ),
     variables_type="(imemo env)",
     top_class="Object",
@@ -55,6 +56,7 @@ RUBY = Runtime(
         "AbstractController::*", "Arel::*", "Rack::*", "Puma::*", "Sidekiq::*",
         "Zeitwerk::*", "I18n::*", "Mail::*", "Nokogiri::*", "Thor::*", "Rake::*",
         "ErrorHighlight::*", "DidYouMean::*", "SyntaxSuggest::*", "Monitor::*",
+        "Gem::*",
     ),
     collections={"Array": "array", "Hash": "hash", "Set": "set"},
     # A dump has no names of threads, and does not tell their variables apart.

@@ -12,11 +12,10 @@ import numpy as np
 from ingest.analysis.fingerprints import is_inside_collection, normalised_type
 from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.compiled import kernel
-from ingest.heap.graph import OF_KEY
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH, MOST_LEVELS
 from ingest.suspects.heads import has_no_name
-from ingest.suspects.joints import some_of
+from ingest.suspects.joints import is_key, some_of
 from ingest.suspects.own import collection_below, family, is_collection
 from ingest.suspects.words import collections_word, counted_objects
 from ingest.what_if.cut_parser import AND
@@ -59,9 +58,6 @@ _VALUES = (*_OWN, TypeClass.LIBRARY)
 
 _MANY_VALUES = 20
 """Of the runtime's values each object of a pile has so many, as texts in its queue."""
-
-KEY_FIELDS = frozenset(("key", "_key", "referent", OF_KEY))
-"""Fields in which entries of maps have their keys."""
 
 _MOST_FIELDS, _SAMPLE = 3, 64
 
@@ -258,7 +254,7 @@ class Companions:
         above = self._metrics.path_parent[sample]
         found: dict[int, list[bool]] = defaultdict(list)
         for row, entry in zip(sample.tolist(), above.tolist(), strict=True):
-            found[int(graph.type_index[entry])].append(self._is_key(entry, row))
+            found[int(graph.type_index[entry])].append(is_key(graph, entry, row))
         many = max(found.values(), key=len, default=[])
         share = sum(many) / len(sample)
         return _BOTH <= share <= 1 - _BOTH and len(many) >= (1 - _BOTH) * len(sample)
@@ -334,14 +330,10 @@ class Companions:
         graph, parent = self._graph, self._metrics.path_parent
         rows = some_of(rows[graph.type_index[rows] == kind], _SAMPLE)
         are_keys = len(rows) > 0 and all(
-            map(self._is_key, parent[rows].tolist(), rows.tolist())
+            is_key(graph, *pair)
+            for pair in zip(parent[rows].tolist(), rows.tolist(), strict=True)
         )
         return self._counted(kind, count) + (" as keys" if are_keys else "")
-
-    def _is_key(self, entry: int, row: int) -> bool:
-        """Whether an entry of a map has an object as its key."""
-        at = self._graph.between(entry, row).tolist() if entry >= 0 else ()
-        return not KEY_FIELDS.isdisjoint(map(self._graph.field_name, at))
 
     def _told_inside(
         self, pile: Pile, kind: int, rows: NDArray[np.int32]

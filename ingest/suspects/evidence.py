@@ -18,9 +18,8 @@ import numpy as np
 from ingest.heap.graph import RefKind, RootKind
 from ingest.runtimes import TypeClass, named
 from ingest.suspects import bounds, weak
-from ingest.suspects.companions import KEY_FIELDS
 from ingest.suspects.ended import said_of
-from ingest.suspects.joints import some_of
+from ingest.suspects.joints import KEY_FIELDS, some_of
 from ingest.suspects.ownership import unloads_types
 from ingest.what_if.places import OF_THREADS, target_of
 from ingest.words.text import human_bytes

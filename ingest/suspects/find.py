@@ -150,7 +150,7 @@ class _Search:
         smaller += self._threads(0, _MANY_THREADS, _MAX_SMALLER - len(smaller))
         return Findings(
             tuple(map(self._telling.suspect, chosen)),
-            search.metadata_bytes,
+            search.metadata_bytes - self._metadata_in(chosen),
             tuple(
                 self._telling.suspect(one) for one in smaller if not one.evidence.doubts
             ),
@@ -159,6 +159,22 @@ class _Search:
                 self._graph, self._metrics, search.classes, self._holder_of
             ),
         )
+
+    def _metadata_in(self, chosen: Sequence[Accused]) -> int:
+        """Bytes of the runtime's metadata that are told as a part of suspects.
+
+        As what a class of a library has in a field of the class.
+        """
+        told = np.zeros_like(self._search.metadata)
+        for one in chosen:
+            told |= one.lost
+        told &= self._search.metadata
+        if not told.any():
+            return 0
+        rows = np.flatnonzero(np.unpackbits(told))
+        size = int(self._graph.shallow_bytes[rows].sum())
+        release_pages(self._graph.shallow_bytes)
+        return size
 
     def _many_or_one(self, pile: Pile) -> Pile | None:
         """The pile, or of a few objects the one that has nearly all."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.arrays.compiled import kernel
+from ingest.heap.graph import OF_KEY
 from ingest.runtimes import TypeClass
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.arrays.compiled import Bools, Ints
+    from ingest.heap.graph import HeapGraph
 
 _LONGEST_LINK = 4
 
@@ -54,6 +56,16 @@ def join(
         while row >= 0 and total[row] < least:
             below, row = row, dominator[row]
         found[at], entry[at] = row, below
+
+
+KEY_FIELDS = frozenset(("key", "_key", "referent", OF_KEY))
+"""Fields in which entries of maps have their keys."""
+
+
+def is_key(graph: HeapGraph, entry: int, row: int) -> bool:
+    """Whether an entry of a map has an object as its key."""
+    at = graph.between(entry, row).tolist() if entry >= 0 else ()
+    return not KEY_FIELDS.isdisjoint(map(graph.field_name, at))
 
 
 def some_of(rows: NDArray[np.int32], most: int) -> NDArray[np.int32]:

@@ -25,7 +25,7 @@ from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
 from ingest.suspects.heads import by_owners, has_no_name
 from ingest.suspects.holders import Holder, Paths
-from ingest.suspects.joints import some_of
+from ingest.suspects.joints import is_key, some_of
 from ingest.suspects.own import are_functions_of_library, is_whole_collection
 from ingest.suspects.ownership import Ownership, owned, ownership, texts_of_code
 from ingest.suspects.pile import Held, Pile
@@ -60,7 +60,7 @@ _MUCH_MORE, _FEWEST_PARTS = 3, 4
 
 _FEWEST = 0.25
 
-_SEVERAL, _MANY_VALUES = 3, 20
+_SAMPLED, _SEVERAL, _MANY_VALUES = 64, 3, 20
 """Values of one type that each row of a table has, at least and at most."""
 
 _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
@@ -551,12 +551,20 @@ class PileSearch:
             if is_record or 2 * most < table.retained_bytes:
                 yield table
                 return
-        elif 2 * most < size and (
-            table := self._rows(level_of_program, owners, container, size, _FEWEST)
-        ):
-            yield table
-        if found:
-            yield max(found, key=lambda pile: pile.compared_bytes)
+        first = max(found, key=lambda pile: pile.compared_bytes, default=None)
+        # What is empty, as sets, has no more than its keys.
+        keys = values[kinds == largest] if first is None else first.members
+        are_keys = table is None and self._are_keys(keys)
+        if table is None and (are_keys or 2 * most < size):
+            table = self._rows(level_of_program, owners, container, size, _FEWEST)
+            if table is not None:
+                are_plain = is_whole_collection(self.graph.type_names[table.type_index])
+                if are_keys or not are_plain or 2 * most < table.retained_bytes:
+                    yield table
+                if are_keys:
+                    return
+        if first is not None:
+            yield first
             return
         if 2 * by_type[largest] >= size:
             pile = self._pile_of(values[kinds == largest], size, container, owner)
@@ -574,6 +582,13 @@ class PileSearch:
                     break
             found += at == container
         return found >= MOST * len(sample)
+
+    def _are_keys(self, members: NDArray[np.int32]) -> bool:
+        """Whether most of some objects are keys of entries of a map."""
+        sample = some_of(members, _SAMPLED)
+        above = self.metrics.path_parent[sample].tolist()
+        pairs = zip(above, sample.tolist(), strict=True)
+        return 2 * sum(is_key(self.graph, *pair) for pair in pairs) > len(sample)
 
     @cached_property
     def _is_whole(self) -> Bools:
@@ -605,7 +620,7 @@ class PileSearch:
             owners: The owners, as in `_piles_of`.
             container: What the owner dominates, or -1.
             size_bytes: What its values have.
-            share: The least share of that which they retain; of collections `MOST`.
+            share: The least share of that which they retain.
         """
         found, _, _ = owned(level, owners, container)
         kinds = self.graph.type_index[found]
@@ -620,13 +635,12 @@ class PileSearch:
         for kind in np.lexsort((-sizes, -many)).tolist():
             if many[kind] < _LEAST_ROWS:
                 break
-            are_plain = names[kind] in known or is_whole_collection(names[kind])
-            if not (self._is_whole[kind] or are_plain) or (are_plain and share < MOST):
+            if not (self._is_whole[kind] or names[kind] in known):
                 continue
             rows, place = found[kinds == kind], (size_bytes, container, owners[0])
             pile = self._pile_of(rows, *place)
-            if len(pile.members) == 1 < len(rows):  # the table itself
-                pile = self._pile_of(rows[rows != pile.members[0]], *place)
+            if len(pile.members) < _LEAST_ROWS < len(rows):  # tables themselves
+                pile = self._pile_of(np.setdiff1d(rows, pile.members), *place)
             # A row may have a few of its own, as parsed JSON does; a tree has one top.
             is_large = pile.retained_bytes >= share * size_bytes
             if is_large and _MAX_PARTS * len(pile.members) >= many[kind]:

@@ -707,3 +707,18 @@ def test_the_local_variable_of_a_generator_is_told(field: str, tmp_path: Path) -
     of = "variable found of " if field == "found" else ""
     assert f" in a list by {of}generator shop.search, " in found.sentence
     assert found.cut.startswith("generator shop.search -> ")
+
+
+def test_empty_sets_are_told_not_their_keys(tmp_path: Path) -> None:
+    heap = HrpyHeap().variable("HUB", _OWNER)
+    keys = [0x200000 + 64 * at for at in range(_MANY)]
+    sets = [0x300000 + 64 * at for at in range(_MANY)]
+    heap.chunk("str", keys, size=90)
+    heap.chunk("set", sets, size=80)
+    heap.dict(0x3000, dict(zip(keys, sets, strict=True)))
+    heap.chunk("shop.Hub", [_OWNER], named={"listeners": [0x3000]})
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith(f"{_MANY} set (")
+    assert found.cut == "Hub.listeners -> dict"

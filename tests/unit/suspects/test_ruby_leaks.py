@@ -239,3 +239,18 @@ def test_blocks_of_finalizers_that_are_defined_are_told_as_such(tmp_path: Path) 
     assert found.sentence.endswith(f" by {what}.")
     assert found.cut == f"{what} -> (array)"
     assert any("that it has captured" in sign for sign in found.signs)
+
+
+def test_versions_that_a_program_has_made_are_told(tmp_path: Path) -> None:
+    """The packages of which it is made have a few."""
+    heap = RubyHeap().root("vm", OBJECT, 0x2000, 0x2100).core()
+    heap.module(0x2000, "Gem::Version", OBJECT)
+    heap.module(0x2100, "Updates", 0x3000, of=MODULE, kind="MODULE")
+    versions = [0x10000 + 64 * at for at in range(_MANY)]
+    heap.obj(0x3000, "ARRAY", ARRAY, *versions, length=_MANY)
+    for at in versions:
+        heap.obj(at, "OBJECT", 0x2000, memsize=160)
+
+    found = suspect_of(heap, tmp_path)
+
+    assert found.sentence.startswith("400 Version (")
