@@ -153,6 +153,8 @@ JVM = Runtime(
         (r"^threads? Timer-[\d#]+$", "cancel the timers that have them (Timer.cancel)"),
         (r"ApplicationShutdownHooks\.hooks ->",
             "remove the shutdown hooks (Runtime.removeShutdownHook)"),
+        (r"\bDeleteOnExitHook\.files ->",
+            "delete the files, without deleteOnExit(), which keeps their names"),
         (r"\.mQueue -> MessageQueue$",
             "remove the callbacks and messages (Handler.removeCallbacksAndMessages)"),
         (r"\w*hreadLocals -> ThreadLocal\$ThreadLocalMap$",
