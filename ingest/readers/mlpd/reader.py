@@ -139,6 +139,8 @@ class _MonoLog:
     producer: str = ""
     _format: int = 0
     _open: dict[int, Heapshot] = field(default_factory=dict)
+    _last: Heapshot | None = None
+    _latest: Heapshot | None = None
 
     @classmethod
     def read(
@@ -262,13 +264,25 @@ class _MonoLog:
             shot = self._open.pop(thread, None)
             if shot is not None:
                 shot.take(out, before, after, self.records.kinds)
+            if mark[KIND] == END and shot is not None:
+                shot.ended_ns = int(mark[WHEN])
+            if shot is not None:
+                self._forget(shot)
             if mark[KIND] == BEGIN:
                 self._open[thread] = self._begun(int(mark[WHEN]), buffer.place)
-            elif shot is not None:
-                shot.ended_ns = int(mark[WHEN])
             before = after
         if thread in self._open:
             self._open[thread].take(out, before, counts, self.records.kinds)
+
+    def _forget(self, ended: Heapshot) -> None:
+        """Forget most of a heapshot that has ended, or of the one to read before it."""
+        if self.selection is not Selection.ONE or self.options.part is not None:
+            return
+        both = [shot for shot in (self._last, ended) if shot is not None]
+        self._last = _latest(both)
+        for shot in both:
+            if shot is not self._last:
+                shot.keep_only(_OF_EARLIER)
 
     def _begun(self, began_ns: int, place: int) -> Heapshot:
         shots, wanted = self.records.heapshots, self.options.part
@@ -286,11 +300,6 @@ class _MonoLog:
                 stored = tuple(ROW_OF)
             elif number < wanted:
                 stored = _OF_EARLIER
-        if self.selection is Selection.ONE and wanted is None:
-            last, still = _latest(shots), self._open.values()
-            for shot in shots:
-                if shot is not last and shot not in still:
-                    shot.keep_only(_OF_EARLIER)
         columns = {
             name: GrowingColumn("i4" if name == "kind" else DTYPES[name])
             for name in stored
@@ -317,9 +326,10 @@ class _MonoLog:
         )
 
     def part(self, shot: Heapshot) -> Part:
-        """Describe a heapshot as a part of the log."""
-        latest = _latest(self.records.heapshots)
-        is_default = self.options.part is None and shot is latest
+        """Describe a heapshot as a part of the log, which was read."""
+        if self._latest is None:  # asked for each of many
+            self._latest = _latest(self.records.heapshots)
+        is_default = self.options.part is None and shot is self._latest
         return Part(shot.number, shot.object_count, is_default=is_default)
 
     def graph(self, shot: Heapshot, *, is_only: bool = True) -> HeapGraph:
