@@ -37,8 +37,7 @@ def is_beside(dump: ComparedDump, classes: NDArray[np.uint8], tree: PathTree) ->
     # A debugger keeps the last lines that are printed, once it is there.
     is_kept = np.array([name in runtime.passing_roots for name in tree.name], np.bool_)
     # What it keeps may also refer to the global object, which has what it has anyway.
-    is_global = re.compile("|".join(one for one, _ in runtime.global_objects) or "(?!)")
-    are_global = np.array([bool(is_global.fullmatch(name)) for name in tree.name])
+    are_global = np.array([bool(runtime.is_global(name)) for name in tree.name])
     found |= tree.is_above(is_kept) & ~tree.is_above(are_global)
     # Code gets its constants when it is compiled.
     code = re.compile("|".join(filter(None, (_CODE, runtime.stubs))))

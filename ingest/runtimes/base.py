@@ -533,6 +533,12 @@ class Runtime:
         return re.compile(self.listeners or "(?!)").search
 
     @cached_property
+    def is_global(self) -> Callable[[str], object]:
+        """Whether a type is that of the global object."""
+        patterns = (pattern for pattern, _ in self.global_objects)
+        return re.compile("|".join(patterns) or "(?!)").fullmatch
+
+    @cached_property
     def is_called(self) -> Callable[[str], object]:
         """Whether a type is one of functions, or of what these have or are kept in."""
         kinds = map(self.patterns.get, ("closure", "delegate", "event handlers"))

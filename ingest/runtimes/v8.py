@@ -120,9 +120,7 @@ V8 = Runtime(
         (r"^the timers of the page ->",
             "cancel the timers (with clearTimeout() or clearInterval())"),
     ),
-    spoken=(
-        (r"^ScriptedAnimationController$", "requestAnimationFrame"),
-    ),
+    spoken=((r"^ScriptedAnimationController$", "requestAnimationFrame"),),
     holders={
         f"{before}DOMTimerCoordinator": {"": "the timers of the page"}
         for before in ("", "blink::", "blink::(anonymous namespace)::")

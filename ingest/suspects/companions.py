@@ -14,8 +14,7 @@ from ingest.analysis.types import count_by, rows_where, sum_by
 from ingest.arrays.compiled import kernel
 from ingest.runtimes import TypeClass, named
 from ingest.suspects.covers import ENOUGH, MOST_LEVELS
-from ingest.suspects.heads import has_no_name
-from ingest.suspects.joints import is_key, some_of
+from ingest.suspects.joints import is_key, nearest_above, some_of
 from ingest.suspects.own import collection_below, family, is_collection
 from ingest.suspects.words import collections_word, counted_objects
 from ingest.what_if.cut_parser import AND
@@ -174,14 +173,10 @@ class Companions:
         kinds, target = graph.type_index, held.holder.target
         if held.is_group or not is_one[kinds[target]]:
             return ""
-        above = self._metrics.dominator[members]
-        for _ in range(MOST_LEVELS):
-            is_on = (above >= 0) & ~is_one[kinds[above]]
-            if not is_on.any():
-                break
-            above[is_on] = self._metrics.dominator[above[is_on]]
-        found = np.unique(above[(above >= 0) & is_one[kinds[above]]])
-        outer = np.unique(self._metrics.dominator[found])
+        dominator = self._metrics.dominator
+        heads = nearest_above(dominator, kinds, members, ~is_one, MOST_LEVELS)
+        found = np.unique(heads[(heads >= 0) & is_one[kinds[heads]]])
+        outer = np.unique(dominator[found])
         if (
             len(outer) == len(found)
             and (outer >= 0).all()
@@ -189,7 +184,7 @@ class Companions:
         ):
             found = outer  # of sets with a map inside of each, or of maps with a set
         types = np.unique(kinds[found])
-        is_all = bool((above >= 0).all()) and target not in found
+        is_all = bool((heads >= 0).all()) and target not in found
         if not is_all or len(types) != 1 or len(found) == 1:
             return ""
         if len(members) < _MANY_VALUES * len(found):
@@ -415,18 +410,16 @@ class Companions:
 
         No fields if not all are below objects of the type, or if these differ.
         """
-        dominator, sample = self._metrics.dominator, some_of(rows, _SAMPLE)
-        above = dominator[sample]
-        for _ in range(MOST_LEVELS):
-            is_on = (above >= 0) & (self._graph.type_index[above] != kind)
-            if not is_on.any():
-                break
-            above[is_on] = dominator[above[is_on]]
-        if (above < 0).any() or (self._graph.type_index[above] != kind).any():
+        kinds, sample = self._graph.type_index, some_of(rows, _SAMPLE)
+        is_other = np.arange(len(self._classes) + 1) != kind
+        heads = nearest_above(
+            self._metrics.dominator, kinds, sample, is_other, MOST_LEVELS
+        )
+        if (heads < 0).any() or (kinds[heads] != kind).any():
             return -1, []
-        owners = np.unique(above)[:_MOST_FIELDS].tolist()
+        owners = np.unique(heads)[:_MOST_FIELDS].tolist()
         found = [
-            self._paths.cuts.fields_above(owner, sample[above == owner])
+            self._paths.cuts.fields_above(owner, sample[heads == owner])
             for owner in owners
         ]
         return owners[0], found[0] if found.count(found[0]) == len(found) else []
@@ -520,7 +513,7 @@ class Companions:
         has_no_class = self._paths.cuts.has_no_class
         if pile.object_count == 1 or not has_no_class[pile.type_index]:
             return None
-        is_class = (self._classes <= TypeClass.LIBRARY) & ~has_no_name(graph)
+        is_class = (self._classes <= TypeClass.LIBRARY) & ~self._paths.cuts.has_no_name
         is_class &= ~np.isin(graph.type_names, named(graph.runtime).library)
         is_class = np.append(is_class & ~has_no_class, False)
         sample, found = some_of(pile.members, _SAMPLE), dict[int, set[int]]()

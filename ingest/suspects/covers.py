@@ -76,6 +76,8 @@ class Covers:
     Attributes:
         native: The objects that roots of the runtime itself refer to.
         has_no_class: bool (T,). The types of objects that have a shape instead.
+        has_no_name: bool (T,). Types that are known by their contents alone, as
+            functions are.
     """
 
     def __init__(
@@ -95,6 +97,10 @@ class Covers:
         )
         self.has_no_class = np.array(
             [runtime.has_shape(name) for name in graph.type_names], np.bool_
+        )
+        no_name = re.compile(runtime.no_class).match
+        self.has_no_name = np.array(
+            [no_name(name) is not None for name in graph.type_names], np.bool_
         )
         self._inside: dict[str, bool] = {}
         of_runtime = np.isin(graph.root_kind, _TABLES)

@@ -545,7 +545,7 @@ class _Search:
     def _holder_of(self, members: NDArray[np.int32]) -> str:
         """What holds some objects of one type, in words; empty if no cut frees them."""
         paths, sizes = self._search.paths, self._metrics.retained_bytes
-        members = members[np.argsort(-sizes[members], kind="stable")]
+        members = largest_first(members, sizes)
         kind, size = int(self._graph.type_index[members[0]]), int(sizes[members].sum())
         cut = paths.cuts.of(kind, members, size)
         if cut is None or not cut.is_named:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ingest.analysis.types import largest_first
 from ingest.heap.graph import NO_TYPE
 from ingest.runtimes import TypeClass, named
-from ingest.suspects.joints import crowd_first, some_of
+from ingest.suspects.joints import crowd_first, nearest_above, some_of
 from ingest.what_if.places import target_of
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from ingest.analysis.metrics import HeapMetrics
     from ingest.heap.graph import HeapGraph
+    from ingest.suspects.covers import Covers
     from ingest.suspects.pile import Pile
 
 _SAMPLE = 1000
@@ -30,17 +30,11 @@ _MANY_CLASSES = 100
 """A program makes so many classes only if it makes them again and again."""
 
 
-def has_no_name(graph: HeapGraph) -> NDArray[np.bool_]:
-    """Bool (T,): the types that are known by their contents alone, as functions are."""
-    no_class = re.compile(named(graph.runtime).no_class).match
-    return np.array([no_class(name) is not None for name in graph.type_names], np.bool_)
-
-
 def by_owners(
     graph: HeapGraph,
     metrics: HeapMetrics,
     classes: NDArray[np.uint8],
-    has_no_class: NDArray[np.bool_],
+    cuts: Covers,
     pile: Pile,
 ) -> Pile:
     """The pile, or of objects without a class what of a class has each of them.
@@ -52,20 +46,20 @@ def by_owners(
         graph: The heap.
         metrics: Its metrics.
         classes: uint8 (T,). The `TypeClass` of each type.
-        has_no_class: bool (T,). The types of objects that have a shape instead.
+        cuts: The cuts of the heap, which know types without a class or a name.
         pile: The pile.
     """
     members = pile.members
-    if not has_no_class[pile.type_index] or not pile.is_many:
+    if not cuts.has_no_class[pile.type_index] or not pile.is_many:
         return pile
     found = _classes_with_statics(graph, metrics, members)
     if not len(found):
-        is_passed = has_no_name(graph)
-        is_passed |= classes == TypeClass.CONTAINER
+        is_passed = cuts.has_no_name | (classes == TypeClass.CONTAINER)
         further = members
-        while len(
-            further := _owners_of_each(graph, metrics, classes, is_passed, further)
-        ):
+        for _ in range(_NEAR):
+            further = _owners_of_each(graph, metrics, classes, is_passed, further)
+            if not len(further):
+                break
             found = further
     if not len(found):
         kinds = graph.type_index
@@ -91,14 +85,12 @@ def _owners_of_each(
 
     That is so many steps above at most, without those of some types.
     """
-    kinds, above = graph.type_index, metrics.dominator[members]
-    for _ in range(_STEPS_ABOVE):
-        is_on = (above >= 0) & is_passed[kinds[above]]
-        above[is_on] = metrics.dominator[above[is_on]]
-    kind = int(kinds[above[0]]) if above[0] >= 0 else NO_TYPE
+    kinds, passed = graph.type_index, np.append(is_passed, np.False_)
+    heads = nearest_above(metrics.dominator, kinds, members, passed, _STEPS_ABOVE)
+    kind = int(kinds[heads[0]]) if heads[0] >= 0 else NO_TYPE
     is_class = kind not in (NO_TYPE, kinds[members[0]]) and not is_passed[kind]
     is_class = is_class and classes[kind] == TypeClass.LIBRARY
-    found = np.unique(above[(above >= 0) & (kinds[above] == kind)])
+    found = np.unique(heads[(heads >= 0) & (kinds[heads] == kind)])
     # A few have two, as a state that they have begun with.
     is_of_each = is_class and len(found) >= _NEARLY_ALL * len(members)
     return found if is_of_each else found[:0]
@@ -118,7 +110,7 @@ def _classes_with_statics(
     is_scope = np.array([name.startswith(runtime.scopes) for name in graph.type_names])
     of_functions = graph.type_names.index(function)
 
-    def above(members: NDArray[np.int32]) -> NDArray[np.int32]:
+    def functions_above(members: NDArray[np.int32]) -> NDArray[np.int32]:
         rows = metrics.dominator[members]
         for _ in range(_NEAR):
             rows = rows[rows >= 0]
@@ -131,9 +123,9 @@ def _classes_with_statics(
 
     # Only a class has a prototype from the start on.
     sample = some_of(members, _SAMPLE)
-    found = above(sample)
+    found = functions_above(sample)
     rows = np.unique(found)
     if 2 * len(found) <= len(sample) or len(rows) < _MANY_CLASSES:
         return nobody
     told = [target_of(graph, row, "prototype") for row in rows[:_NEAR].tolist()]
-    return nobody if None in told else np.unique(above(members))
+    return nobody if None in told else np.unique(functions_above(members))

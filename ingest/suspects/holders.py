@@ -604,9 +604,9 @@ class Paths:
 
     @cached_property
     def _fields_called(self) -> list[int]:
-        names, called = (
-            self._graph.field_names,
+        called, names = (
             named(self._graph.runtime).called_fields,
+            self._graph.field_names,
         )
         return [at for at, name in enumerate(names) if name in called]
 

@@ -58,6 +58,31 @@ def join(
         found[at], entry[at] = row, below
 
 
+def nearest_above(
+    dominator: NDArray[np.int32],
+    kinds: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    is_passed: Bools,
+    most: int,
+) -> NDArray[np.int32]:
+    """What dominates each of some objects, without those of some types in between.
+
+    Args:
+        dominator: int32. The immediate dominator of each object.
+        kinds: int32. The type of each.
+        rows: int32. The objects.
+        is_passed: Bool (T + 1,). These types; the last one is for placeholders.
+        most: So many are passed at most.
+    """
+    found = dominator[rows]
+    for _ in range(most):
+        is_on = (found >= 0) & is_passed[kinds[found]]
+        if not is_on.any():
+            break
+        found[is_on] = dominator[found[is_on]]
+    return found
+
+
 KEY_FIELDS = frozenset(("key", "_key", "referent", OF_KEY))
 """Fields in which entries of maps have their keys."""
 

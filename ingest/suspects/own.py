@@ -33,13 +33,6 @@ _LOOKED_AT = 200
 _NEAR = 4
 """Steps from a holder up to the program's own reference to it, at most."""
 
-_NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
-
-_FEWEST_HEADS = 10
-
-_MANY_CLASSES = 100
-"""A program makes so many classes only if it makes them again and again."""
-
 _VALUES = (TypeClass.PROGRAM, TypeClass.LIBRARY)
 
 _MAIN = re.compile(r"(.+)\.main\(")

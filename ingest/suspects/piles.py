@@ -23,9 +23,9 @@ from ingest.runtimes import TypeClass, named
 from ingest.suspects.classes import classes_of
 from ingest.suspects.ended import components, detached
 from ingest.suspects.groups import number_groups, sum_heads
-from ingest.suspects.heads import by_owners, has_no_name
+from ingest.suspects.heads import by_owners
 from ingest.suspects.holders import Holder, Paths
-from ingest.suspects.joints import is_key, some_of
+from ingest.suspects.joints import is_key, nearest_above, some_of
 from ingest.suspects.own import are_functions_of_library, is_whole_collection
 from ingest.suspects.ownership import Ownership, owned, ownership, texts_of_code
 from ingest.suspects.pile import Held, Pile
@@ -58,10 +58,14 @@ RUN_SHARE = 0.1
 
 _MUCH_MORE, _FEWEST_PARTS = 3, 4
 
-_FEWEST = 0.25
+_LEAST_OF_ROWS = 0.25
+"""Share of a container that its rows have at least, if no other values have half."""
 
-_SAMPLED, _SEVERAL, _MANY_VALUES = 64, 3, 20
+_SEVERAL, _MANY_VALUES = 3, 20
 """Values of one type that each row of a table has, at least and at most."""
+
+_SAMPLED = 64
+"""Objects that are asked whether they are keys."""
 
 _NEARLY_ALL, _STEPS_ABOVE = 0.95, 3
 _LEAST_ROWS, _MANY_SHARED, _LEAST_ENDED = 100, 1000, 0.01
@@ -123,8 +127,8 @@ class PileSearch:
         of the runtime's own is no leak of the program. At most ``most`` objects are
         looked at.
         """
-        cuts, graph = self.paths.cuts, self.graph
-        pile = by_owners(graph, self.metrics, self.classes, cuts.has_no_class, pile)
+        cuts = self.paths.cuts
+        pile = by_owners(self.graph, self.metrics, self.classes, cuts, pile)
         members = pile.members
         is_code = not pile.is_many and members[0] in self._of_code
         if is_code or are_functions_of_library(self.graph, members):
@@ -408,14 +412,13 @@ class PileSearch:
         """
         if len(inner) < max(SHORT_RUN, len(heads)):
             return None
-        above = self.metrics.dominator[inner]
-        for _ in range(_STEPS_ABOVE):
-            is_on = (above >= 0) & (self.graph.type_index[above] != kind)
-            above[is_on] = self.metrics.dominator[above[is_on]]
-        parent = int(np.bincount(np.maximum(above, 0)).argmax())
-        if np.count_nonzero(above == parent) < MOST * (len(inner) + len(heads)):
+        dominator, kinds = self.metrics.dominator, self.graph.type_index
+        is_other = np.arange(len(self.classes) + 1) != kind
+        heads_of = nearest_above(dominator, kinds, inner, is_other, _STEPS_ABOVE)
+        parent = int(np.bincount(np.maximum(heads_of, 0)).argmax())
+        if np.count_nonzero(heads_of == parent) < MOST * (len(inner) + len(heads)):
             return None
-        members, retained = inner[above == parent], self.metrics.retained_bytes
+        members, retained = inner[heads_of == parent], self.metrics.retained_bytes
         size, members = int(retained[members].sum()), largest_first(members, retained)
         return Pile(kind, len(members), size, members, -1, parent)
 
@@ -556,7 +559,9 @@ class PileSearch:
         keys = values[kinds == largest] if first is None else first.members
         are_keys = table is None and self._are_keys(keys)
         if table is None and (are_keys or 2 * most < size):
-            table = self._rows(level_of_program, owners, container, size, _FEWEST)
+            table = self._rows(
+                level_of_program, owners, container, size, _LEAST_OF_ROWS
+            )
             if table is not None:
                 are_plain = is_whole_collection(self.graph.type_names[table.type_index])
                 if are_keys or not are_plain or 2 * most < table.retained_bytes:
@@ -596,12 +601,11 @@ class PileSearch:
 
         No entries or tables of a map, and nothing that is known by its contents alone.
         """
-        found = ~has_no_name(self.graph)
-        found &= [
+        is_whole = [
             not is_inside_collection(normalised_type(name)) and name[-2:] != "[]"
             for name in self.graph.type_names
         ]
-        return found
+        return np.array(is_whole, np.bool_) & ~self.paths.cuts.has_no_name
 
     def _rows(
         self,

@@ -193,8 +193,8 @@ class Telling:
         paths = self._search.paths
         also, meanwhile = paths.cuts.places_of(cut.edges)
         link = paths.link(pile.type_index, np.flatnonzero(lost)) if pile.is_run else ()
-        slots = unused_slots(graph, pile.members)
-        wait = wait_of(graph, metrics, holder)
+        slots, wait = unused_slots(graph, pile.members), wait_of(graph, metrics, holder)
+        idle = idle_timers(graph, self._search.classes, holder, cut)
         cancelled = cancelled_tasks(graph, holder, pile.members)
         outside_bytes = self._outside_bytes(lost)
         inside = 1.0 if outside_bytes else self._search.inside
@@ -212,7 +212,7 @@ class Telling:
             outside_bytes=outside_bytes,
             share=cut.freed_bytes / (metrics.reachable_bytes * inside),
             holder=holder,
-            between=self._between(held),
+            between=self._between(held, idle),
             outer=self._outer(held),
             is_run=pile.is_run,
             is_chain=_has_chains(metrics, pile),
@@ -252,7 +252,7 @@ class Telling:
             place=place_of_threads(graph, metrics, pile.members) if of_threads else "",
             library=self._library(held),
         )
-        found = self._evidence(held, words.pattern, slots, wait, cancelled)
+        found = self._evidence(held, words.pattern, slots, wait, cancelled, idle)
         release_pages(graph.shallow_bytes)
         if found.is_done:
             words = replace(words, inside_cut="")  # they are to go themselves
@@ -291,7 +291,7 @@ class Telling:
         classes = self._search.classes
         return shared_collection(self._graph, self._metrics, classes, cut)
 
-    def _between(self, held: Held) -> list[str]:
+    def _between(self, held: Held, idle: Sequence[int]) -> list[str]:
         """The types from what the cut refers to down to a pile, and what has that."""
         between = held.holder.between
         if not held.is_group and " -> " in held.cut.text:
@@ -299,7 +299,6 @@ class Telling:
             kept = int(np.argmax([*held.cut.lost[list(between)], True]))
             between = between[max(kept - 1, 0) :]
         graph = self._graph
-        idle = idle_timers(graph, self._search.classes, held.holder, held.cut)
         if idle and idle[0] in between:
             # What such a timer leads to is its own, and an array has any.
             names = map(graph.type_name, between[: between.index(idle[0])])
@@ -314,21 +313,29 @@ class Telling:
         return [self._graph.type_name(at) for at in between if retained[at] >= least]
 
     def _evidence(
-        self, held: Held, pattern: str, slots: str, wait: Wait, cancelled: str
+        self,
+        held: Held,
+        pattern: str,
+        slots: str,
+        wait: Wait,
+        cancelled: str,
+        idle: Sequence[int],
     ) -> Evidence:
-        """What speaks for and against a leak; see `evidence` for the arguments."""
+        """What speaks for and against a leak.
+
+        See `evidence` for the arguments, and `idle_timers` for the last one.
+        """
         graph, search = self._graph, self._search
         pile, lost = held.pile, held.cut.lost
         members, kind = pile.members, pile.type_index
         if is_one_of_several(pile):
             # What frees one of them frees the others, too.
             members = rows_where(lost & (graph.type_index == kind))
-        place = graph, search.classes, held.holder, held.cut
         known = (
             slots,
             held_with(graph, search.ended, lost, kind),
             detached_with(graph, search.detached, lost, kind, pile.object_count),
-            "" if wait.end else said_of_timers(idle_timers(*place), held.holder),
+            "" if wait.end else said_of_timers(idle, held.holder),
         )
         found = evidence(
             graph, self._metrics, held.holder, members, pattern, known, wait, cancelled

@@ -140,7 +140,6 @@ class _MonoLog:
     _format: int = 0
     _open: dict[int, Heapshot] = field(default_factory=dict)
     _last: Heapshot | None = None
-    _latest: Heapshot | None = None
 
     @classmethod
     def read(
@@ -166,6 +165,7 @@ class _MonoLog:
         counter.file_bytes = feed.offset
         if source.truncated:
             counter.add("truncated_compression", 1, 0, feed.offset)
+        log._last = _latest(log.records.heapshots)
         return log
 
     def _take_header(self, feed: Feed) -> None:
@@ -261,12 +261,10 @@ class _MonoLog:
             after[[OBJECTS, ROOTS, REFS]] = mark[
                 [OBJECTS_BEFORE, ROOTS_BEFORE, REFS_BEFORE]
             ]
-            shot = self._open.pop(thread, None)
-            if shot is not None:
+            if (shot := self._open.pop(thread, None)) is not None:
                 shot.take(out, before, after, self.records.kinds)
-            if mark[KIND] == END and shot is not None:
-                shot.ended_ns = int(mark[WHEN])
-            if shot is not None:
+                if mark[KIND] == END:
+                    shot.ended_ns = int(mark[WHEN])
                 self._forget(shot)
             if mark[KIND] == BEGIN:
                 self._open[thread] = self._begun(int(mark[WHEN]), buffer.place)
@@ -275,7 +273,7 @@ class _MonoLog:
             self._open[thread].take(out, before, counts, self.records.kinds)
 
     def _forget(self, ended: Heapshot) -> None:
-        """Forget most of a heapshot that has ended, or of the one to read before it."""
+        """Forget most of a heapshot that has ended, or of the one to read so far."""
         if self.selection is not Selection.ONE or self.options.part is not None:
             return
         both = [shot for shot in (self._last, ended) if shot is not None]
@@ -315,7 +313,7 @@ class _MonoLog:
             DumpError: there is none.
         """
         shots = self.records.heapshots
-        latest, wanted = _latest(shots), self.options.part
+        latest, wanted = self._last, self.options.part
         return chosen_dump(
             shots,
             latest.number if latest and wanted is None else wanted,
@@ -326,10 +324,8 @@ class _MonoLog:
         )
 
     def part(self, shot: Heapshot) -> Part:
-        """Describe a heapshot as a part of the log, which was read."""
-        if self._latest is None:  # asked for each of many
-            self._latest = _latest(self.records.heapshots)
-        is_default = self.options.part is None and shot is self._latest
+        """Describe a heapshot as a part of the log."""
+        is_default = self.options.part is None and shot is self._last
         return Part(shot.number, shot.object_count, is_default=is_default)
 
     def graph(self, shot: Heapshot, *, is_only: bool = True) -> HeapGraph:
